@@ -1,0 +1,14 @@
+# Two commands matter: `make demo` and `make test`. Both work on a bare clone.
+# ARGS are handed on: make demo ARGS=--check · make manage ARGS="states --check" · make test ARGS="-k retry"
+
+ARGS ?=
+export PYTHON
+PY := .venv/bin/python
+UV := .venv/bin/uv
+# Any interpreter that runs can start the bootstrap; it then finds one that is new enough.
+runs = $(if $(shell $(1) -c 'print(1)' 2>/dev/null),$(1))
+BOOT = $(or $(call runs,$(PY)),$(call runs,python3),$(call runs,/usr/bin/python3),python) -I workbench/bootstrap.py
+
+.PHONY: install
+install:  ## .venv with everything a developer needs
+	@$(BOOT) dev
