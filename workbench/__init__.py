@@ -1,0 +1,1 @@
+"""What people work with: roles, commands, screens, the REST interface, and the processes around them."""

@@ -1,0 +1,11 @@
+"""The Celery application: rings the bell and runs what it rings for. All settings are CELERY_* in settings."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.config.settings")
+
+app = Celery("amends")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["sagas"])

@@ -1,0 +1,208 @@
+"""Django's settings for every process, read from the environment once.
+
+AMENDS_ENV says where we are: `demo` (the default: loopback only), `test` or `production`, which has no
+defaults for anything secret. Must not open connections or touch files.
+"""
+
+import secrets
+from pathlib import Path
+
+import structlog
+from django.utils.csp import CSP
+from django.utils.translation import gettext_lazy as _
+
+from workbench.config import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+AMENDS_ENV = env.one_of("AMENDS_ENV", ("demo", "test", "production"), "demo")
+PRODUCTION = AMENDS_ENV == "production"
+
+# --- Security -----------------------------------------------------------------------------------------------
+
+DEBUG = False
+# Outside production a forgotten key is replaced by one that nobody knows, never by one that everybody knows.
+SECRET_KEY = env.text("DJANGO_SECRET_KEY", None if PRODUCTION else secrets.token_urlsafe(50))
+ALLOWED_HOSTS = env.words("AMENDS_HOSTS", None if PRODUCTION else "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS] if PRODUCTION else []
+CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = PRODUCTION
+SECURE_HSTS_SECONDS = 31_536_000 if PRODUCTION else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CSP = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF],
+    "img-src": [CSP.SELF, "data:"],
+    "font-src": [CSP.SELF],
+    "connect-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
+}
+
+# --- Application --------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "sagas",
+    "workbench",
+    "rest_framework",
+    "django_htmx",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    # Every page asks for a login unless its view says otherwise.
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "workbench.config.urls"
+WSGI_APPLICATION = "workbench.config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- People -------------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "workbench.User"
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = LOGIN_URL
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+if AMENDS_ENV == "test":
+    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# --- Database: two roles on one database --------------------------------------------------------------------
+
+_ADDRESS = None if PRODUCTION else "postgresql://amends_app@localhost/amends"
+_LIMITS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "30s"}
+DATABASES = {"default": env.database("DATABASE_URL", _ADDRESS, {**_LIMITS, "statement_timeout": "60s"})}
+# The role that migrations grant rights to.
+APP_DB_ROLE = DATABASES["default"]["USER"] or "amends_app"
+# Only what migrates is given the owner's address; web, worker, sweep and relay do without.
+if env.text("DATABASE_OWNER_URL", ""):
+    DATABASES["owner"] = {**env.database("DATABASE_OWNER_URL", None, _LIMITS), "CONN_MAX_AGE": 0}
+
+# --- The outside world and the bell -------------------------------------------------------------------------
+
+# Contracts name a system, never a host: {"stock": "http://127.0.0.1:4711/stock"}.
+TOOL_SYSTEMS = env.string_map("AMENDS_SYSTEMS")
+# The simulator's ledger and its switches; for the demo and the tests only.
+SIMULATOR_ADMIN_URL = env.text("SIMULATOR_ADMIN_URL", "")
+
+# A message is a bell and may be lost, so it is acknowledged early, never retried and answered by nothing.
+CELERY_BROKER_URL = env.broker("REDIS_URL", None if PRODUCTION else "redis://127.0.0.1:6379/0")
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "global_keyprefix": "amends:",
+    "socket_connect_timeout": 5,
+    "socket_timeout": 5,
+    "health_check_interval": 20,
+}
+CELERY_TASK_DEFAULT_QUEUE = "bell"
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+# Far above any tool's deadline: it ends a worker that hangs; the leases in the database do the rest.
+CELERY_TASK_TIME_LIMIT = 600
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+
+# --- REST ---------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["workbench.api.tokens.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "workbench.api.problems.handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+
+# --- Language, time, files ----------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+if PRODUCTION:
+    STATIC_ROOT = BASE_DIR / "staticfiles"
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    }
+else:
+    # A bare clone has collected nothing: serve the files from where they lie.
+    WHITENOISE_USE_FINDERS = True
+
+# --- Logs: one event a line, JSON where machines read it ----------------------------------------------------
+
+_SHARED = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+_RENDERED = (
+    [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    if PRODUCTION
+    else [structlog.dev.ConsoleRenderer(colors=False)]
+)
+structlog.configure(
+    processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    wrapper_class=structlog.stdlib.BoundLogger,
+    cache_logger_on_first_use=True,
+)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "events": {
+            "()": "structlog.stdlib.ProcessorFormatter",
+            "foreign_pre_chain": _SHARED,
+            "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_RENDERED],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "events"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    # Django brings handlers of its own (mail, DEBUG console); all lines go one way here.
+    "loggers": {"django": {"handlers": [], "propagate": True}, "httpx2": {"level": "WARNING"}},
+}

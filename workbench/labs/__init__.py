@@ -1,0 +1,1 @@
+"""The proving ground: demo, embedded servers, drills. Imported by nobody."""
