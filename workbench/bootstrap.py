@@ -4,12 +4,15 @@ Owns: finding an interpreter, creating the environment, installing the lock `run
 Must not import anything of the project: it runs before the project can.
 """
 
+from __future__ import annotations
+
 import glob
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from typing import IO, Iterator
 
 NEEDED = (3, 12)
 PROVEN = ("python3.13", "python3.12", "python3.14", "python3")
@@ -32,7 +35,7 @@ UNMET = """No Python {}.{} or newer with its venv module was found. Three ways t
 or name one: make demo PYTHON=/path/to/python3.13"""
 
 
-def main(wanted):
+def main(wanted: str) -> int:
     """Bring .venv up to the lock `wanted` ("run" or "dev"); return an exit code."""
     with _one_at_a_time():
         if not runs_and_is_new_enough(VENV_PYTHON):
@@ -49,12 +52,12 @@ def main(wanted):
     return 0
 
 
-def find_interpreter():
+def find_interpreter() -> str | None:
     """The first candidate that actually runs: version-manager shims may be on PATH and still fail."""
     return next((c for c in candidates() if runs_and_is_new_enough(c)), None)
 
 
-def candidates():
+def candidates() -> Iterator[str]:
     """Paths of possible interpreters, the best guess first."""
     if os.environ.get("PYTHON"):
         yield os.environ["PYTHON"]
@@ -64,12 +67,12 @@ def candidates():
             yield found
     pyenv = os.environ.get("PYENV_ROOT")
     patterns = ((os.path.join(pyenv, "versions", "3.*", "bin", "python"),) if pyenv else ()) + ELSEWHERE
-    found = [path for pattern in patterns for path in glob.glob(os.path.expanduser(pattern))]
+    globbed = [path for pattern in patterns for path in glob.glob(os.path.expanduser(pattern))]
     # Proven versions first; "3.9" must not sort after "3.12", hence no plain string order.
-    yield from sorted(found, key=lambda path: ("3.13" not in path, "3.12" not in path, path))
+    yield from sorted(globbed, key=lambda path: ("3.13" not in path, "3.12" not in path, path))
 
 
-def runs_and_is_new_enough(python):
+def runs_and_is_new_enough(python: str) -> bool:
     probe = "import ensurepip, sys, venv; sys.exit(sys.version_info[:2] < {!r})".format(NEEDED)
     try:
         done = subprocess.run(
@@ -84,22 +87,25 @@ def runs_and_is_new_enough(python):
     return done.returncode == 0
 
 
-def install(wanted):
+def install(wanted: str) -> None:
     """Install with the pinned uv (a quarter of pip's work), or with pip where uv cannot do it."""
     lock = lock_path(wanted)
     pip = [VENV_PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     uv = [os.path.join(VENV, "bin", "uv"), "pip", "install", "--quiet", "--python", VENV_PYTHON]
-    by_uv = [pip + ["--require-hashes", "-r", lock_path("bootstrap")], uv + ["--require-hashes", "-r", lock]]
+    by_uv = (
+        [*pip, "--require-hashes", "-r", lock_path("bootstrap")],
+        [*uv, "--require-hashes", "-r", lock],
+    )
     if any(subprocess.call(command) for command in by_uv):
         say("uv could not do it; trying pip")
-        subprocess.check_call(pip + ["--no-compile", "--require-hashes", "-r", lock])
+        subprocess.check_call([*pip, "--no-compile", "--require-hashes", "-r", lock])
     with open(STAMP, "w") as stamp:
         # The dev lock holds the run lock whole (same pins), so it satisfies both.
         names = ("run", "dev") if wanted == "dev" else ("run",)
         stamp.writelines("{} {}\n".format(name, digest(name)) for name in names)
 
 
-def installed(wanted):
+def installed(wanted: str) -> bool:
     try:
         with open(STAMP) as stamp:
             return "{} {}\n".format(wanted, digest(wanted)) in stamp.readlines()
@@ -107,24 +113,24 @@ def installed(wanted):
         return False
 
 
-def digest(name):
+def digest(name: str) -> str:
     with open(lock_path(name), "rb") as lock:
         return hashlib.sha256(lock.read()).hexdigest()
 
 
-def lock_path(name):
+def lock_path(name: str) -> str:
     return os.path.join(ROOT, "requirements", name + ".txt")
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - logging is not set up this early
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
-class _one_at_a_time:  # noqa: N801 - reads as a phrase where it is used
+class _one_at_a_time:
     """Two `make` at once in one clone must not both fill .venv."""
 
-    def __enter__(self):
-        self.file = open(os.path.join(ROOT, ".venv.lock"), "w")  # noqa: SIM115 - closed in __exit__
+    def __enter__(self) -> None:
+        self.file: IO[str] = open(os.path.join(ROOT, ".venv.lock"), "w")
         try:
             import fcntl
 
@@ -132,7 +138,7 @@ class _one_at_a_time:  # noqa: N801 - reads as a phrase where it is used
         except ImportError:  # no fcntl, no lock: Windows runs this under WSL
             pass
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.file.close()
 
 

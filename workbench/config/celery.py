@@ -1,4 +1,7 @@
-"""The Celery application: rings the bell and runs what it rings for. All settings are CELERY_* in settings."""
+"""The Celery application: rings the bell and runs what it rings for.
+
+Its settings are the CELERY_* names of workbench.config.settings.
+"""
 
 import os
 

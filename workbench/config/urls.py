@@ -1,4 +1,4 @@
-"""The root of all addresses: pages at the top, the REST interface under /api/v1/, a sign of life beside them."""
+"""The root of all addresses: pages at the top, the REST interface under /api/v1/, a sign of life."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse

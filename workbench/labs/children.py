@@ -48,7 +48,7 @@ def start(
         group=group,
         extra_groups=None if user is None else [],
         start_new_session=True,
-        preexec_fn=follow_launcher,  # noqa: PLW1509 - one call into libc, taken before any thread exists
+        preexec_fn=follow_launcher,
     )
 
 

