@@ -1,0 +1,1 @@
+"""Reads for screens and doors. Nothing here writes."""
