@@ -12,3 +12,11 @@ BOOT = $(or $(call runs,$(PY)),$(call runs,python3),$(call runs,/usr/bin/python3
 .PHONY: install
 install:  ## .venv with everything a developer needs
 	@$(BOOT) dev
+
+COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
+
+.PHONY: lock
+lock: install  ## the hashed, host-free locks out of pyproject.toml; UPGRADE=1 takes newer versions
+	@$(COMPILE) $(if $(UPGRADE),--upgrade) --extra embedded pyproject.toml -o requirements/run.txt
+	@$(COMPILE) $(if $(UPGRADE),--upgrade) --extra embedded --group dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+	@echo 'uv>=0.13.8,<0.14' | $(COMPILE) $(if $(UPGRADE),--upgrade) - -o requirements/bootstrap.txt

@@ -7,11 +7,14 @@ defaults for anything secret. Must not open connections or touch files.
 import secrets
 from pathlib import Path
 
+import django_stubs_ext
 import structlog
 from django.utils.csp import CSP
 from django.utils.translation import gettext_lazy as _
 
 from workbench.config import env
+
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 AMENDS_ENV = env.one_of("AMENDS_ENV", ("demo", "test", "production"), "demo")
@@ -174,13 +177,13 @@ else:
 
 # --- Logs: one event a line, JSON where machines read it ----------------------------------------------------
 
-_SHARED = [
+_SHARED: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
-_RENDERED = (
+_RENDERED: list[structlog.typing.Processor] = (
     [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
     if PRODUCTION
     else [structlog.dev.ConsoleRenderer(colors=False)]
