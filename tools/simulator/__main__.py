@@ -1,0 +1,103 @@
+"""Starts the world: ports, store, announcement. Ends on a signal or, with --with-parent, with its parent."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import stat
+import sys
+import threading
+import time
+from pathlib import Path
+
+from tools.simulator.admin import Admin, admin_handler
+from tools.simulator.server import HOST, Gateway, Listener
+from tools.simulator.store import Store
+from tools.simulator.world import World
+
+PARENT_EVERY_S = 0.5
+
+
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.simulator", description="The world outside, simulated."
+    )
+    parser.add_argument("--port", type=int, default=0, help="tool port; 0 = any free one")
+    parser.add_argument("--admin-port", type=int, default=0, help="admin port; 0 = any free one")
+    parser.add_argument("--store", type=Path, required=True, help="folder of the store; made when missing")
+    parser.add_argument(
+        "--announce", type=Path, help="file that gets the addresses as JSON once all is ready"
+    )
+    parser.add_argument("--separate-ports", action="store_true", help="one more port for every system")
+    parser.add_argument("--fast", action="store_true", help="do not wait for the disk (tests)")
+    parser.add_argument(
+        "--with-parent", action="store_true", help="end when the parent process or stdin ends"
+    )
+    return parser.parse_args(given)
+
+
+def end_with_parent() -> None:
+    """End this process when its parent does, or when a piped standard input closes."""
+    parent = os.getppid()
+
+    def watch_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_EVERY_S)
+        os._exit(0)
+
+    def watch_stdin() -> None:
+        while os.read(0, 4096):
+            pass
+        os._exit(0)
+
+    threading.Thread(target=watch_parent, daemon=True).start()
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        threading.Thread(target=watch_stdin, daemon=True).start()
+
+
+def announce(path: Path, gateway: Gateway, admin_port: int) -> None:
+    """Write the addresses in one move, so that a reader never sees half a file."""
+    addresses = {
+        "tool_url": f"http://{HOST}:{gateway.port}",
+        "admin_url": f"http://{HOST}:{admin_port}",
+        "pid": os.getpid(),
+        "systems": {system: f"http://{HOST}:{port}/{system}" for system, port in gateway.ports.items()},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(addresses))
+    draft.replace(path)
+
+
+def main(given: list[str] | None = None) -> int:
+    """Run until told to stop."""
+    options = arguments(given)
+    stop = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stop.set())
+    if options.with_parent:
+        end_with_parent()
+    try:
+        store = Store(options.store, fast=options.fast)
+    except BlockingIOError:
+        sys.stderr.write(f"another simulator holds {options.store}\n")
+        return 1
+    world = World(store)
+    gateway = Gateway(world, port=options.port, separate=options.separate_ports)
+    admin = Listener(options.admin_port, admin_handler(Admin(world, gateway)))
+    admin.start()
+    if options.announce:
+        announce(options.announce, gateway, admin.server_address[1])
+    stop.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

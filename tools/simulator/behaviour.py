@@ -1,0 +1,171 @@
+"""What the world does with a call when it was told to misbehave.
+
+A rule picks calls by tool, content and number of the try; its mode says what happens. Nothing is drawn at
+random: a rule with a share decides by a hash of seed, subject and try, so a run can be repeated exactly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from tools.simulator.store import Tables
+from tools.simulator.wire import Call, Json
+
+FOREVER_MS = 60_000
+
+
+class Reply(StrEnum):
+    """How the answer leaves, if it leaves."""
+
+    OWN = "own"
+    CANNED = "canned"
+    HOLD = "hold"
+    RESET = "reset"
+    DRIP = "drip"
+    CUT = "cut"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What happens to one call. Delays in milliseconds.
+
+    `applied`: the effect takes place; `effect_after_ms` > 0: not now, but then. `text` is sent as it is.
+    """
+
+    mode: str = "ok"
+    applied: bool = True
+    ignore_key: bool = False
+    before_ms: int = 0
+    effect_after_ms: int = 0
+    reply_after_ms: int = 0
+    reply: Reply = Reply.OWN
+    status: int = 200
+    body: Json = None
+    text: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+LOGIN_PAGE = "<html><body><h1>Sign in</h1><p>Your session has ended.</p></body></html>"
+
+MODES: dict[str, Course] = {
+    "ok": Course(),
+    "refuse": Course(
+        applied=False, reply=Reply.CANNED, status=422, body={"error": "refused", "message": "refused"}
+    ),
+    "fail_before": Course(applied=False, reply=Reply.CANNED, status=500, body={"error": "internal"}),
+    "fail_after": Course(reply=Reply.CANNED, status=500, body={"error": "internal"}),
+    "no_answer": Course(applied=False, reply=Reply.HOLD, reply_after_ms=FOREVER_MS),
+    "applied_no_answer": Course(reply=Reply.HOLD, reply_after_ms=FOREVER_MS),
+    "late": Course(reply_after_ms=3_000),
+    "late_effect": Course(reply=Reply.HOLD, effect_after_ms=3_000, reply_after_ms=FOREVER_MS),
+    "garbage": Course(reply=Reply.CANNED, text=LOGIN_PAGE, headers={"Content-Type": "text/html"}),
+    "wrong_schema": Course(reply=Reply.CANNED, body={"unexpected": True}),
+    "throttle": Course(
+        applied=False,
+        reply=Reply.CANNED,
+        status=429,
+        body={"error": "throttled"},
+        headers={"Retry-After": "1"},
+    ),
+    "slow": Course(before_ms=500),
+    "drip": Course(reply=Reply.DRIP, reply_after_ms=FOREVER_MS),
+    "ignore_key": Course(ignore_key=True),
+    "query_down": Course(applied=False, reply=Reply.CANNED, status=503, body={"error": "unavailable"}),
+    "query_absent": Course(applied=False, reply=Reply.CANNED, status=404, body={"error": "not_found"}),
+    "huge_body": Course(reply=Reply.CANNED, text="[" + "0," * 4_000_000 + "0]"),
+    "not_found": Course(applied=False, reply=Reply.CANNED, status=404, body={"error": "not_found"}),
+    "redirect": Course(applied=False, reply=Reply.CANNED, status=302, headers={"Location": "/elsewhere"}),
+    "reset": Course(applied=False, reply=Reply.RESET),
+    "cut": Course(reply=Reply.CUT),
+}
+
+FIELDS = {
+    *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode"),
+    *("status", "body", "delay_ms", "applied", "retry_after_s", "location", "bytes"),
+}
+
+
+def problems(rule: Json) -> list[str]:
+    """What is wrong with a rule as posted; empty when it can be used."""
+    if not isinstance(rule, dict):
+        return ["a rule is an object"]
+    found = [f"unknown field {name}" for name in sorted(set(rule) - FIELDS)]
+    if rule.get("mode") not in MODES:
+        found.append(f"mode must be one of {', '.join(MODES)}")
+    if not isinstance(rule.get("tool", "*"), str):
+        found.append("tool is the name of a tool, or *")
+    attempts = rule.get("attempts")
+    if attempts is not None and not (
+        isinstance(attempts, list) and all(type(n) is int and n > 0 for n in attempts)
+    ):
+        found.append("attempts is a list of numbers from 1")
+    if rule.get("per", "key") not in {"key", "rule"}:
+        found.append("per is key or rule")
+    for name in ("times", "delay_ms", "bytes", "status"):
+        if name in rule and (type(rule[name]) is not int or rule[name] < 0):
+            found.append(f"{name} is a whole number")
+    return found
+
+
+def subject_of(call: Call) -> str:
+    """Whose tries are counted together: the key, and for a call without one its address and content."""
+    return call.key or f"{call.method} {call.target} {json.dumps(call.body, sort_keys=True)}"
+
+
+def _drawn(rule: Mapping[str, Json], subject: str, attempt: int) -> bool:
+    if "share" not in rule:
+        return True
+    digest = hashlib.sha256(f"{rule.get('seed', 0)}|{subject}|{attempt}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64 < float(rule["share"])
+
+
+def _course(rule: Mapping[str, Json]) -> Course:
+    course = replace(MODES[rule["mode"]], mode=rule["mode"])
+    headers = dict(course.headers)
+    if "retry_after_s" in rule:
+        headers["Retry-After"] = str(rule["retry_after_s"])
+    if "location" in rule:
+        headers["Location"] = str(rule["location"])
+    course = replace(course, headers=headers)
+    if "applied" in rule:
+        course = replace(course, applied=bool(rule["applied"]))
+    if "status" in rule:
+        course = replace(course, status=rule["status"])
+        if course.reply is Reply.OWN:
+            course = replace(course, reply=Reply.CANNED)
+    if "body" in rule:
+        course = replace(course, body=rule["body"], text=None)
+    if "bytes" in rule:
+        course = replace(course, text="[" + "0," * (rule["bytes"] // 2) + "0]")
+    return _delayed(course, rule["delay_ms"]) if "delay_ms" in rule else course
+
+
+def _delayed(course: Course, delay_ms: int) -> Course:
+    if course.before_ms:
+        return replace(course, before_ms=delay_ms)
+    if course.effect_after_ms:
+        return replace(course, effect_after_ms=delay_ms)
+    return replace(course, reply_after_ms=delay_ms)
+
+
+def choose(tables: Tables, *, tool: str, system: str, call: Call) -> tuple[Course, int]:
+    """The course of this call and the number of its try under the rule that decided it (0 = no rule)."""
+    subject = subject_of(call)
+    haystack = f"{call.key} {call.target} {json.dumps(call.body, ensure_ascii=False)}"
+    for id_, rule, used in tables.rules():
+        if rule.get("tool", "*") not in {tool, "*"} or rule.get("system", system) != system:
+            continue
+        if rule.get("match") and str(rule["match"]) not in haystack:
+            continue
+        attempt = tables.count_try(id_, subject if rule.get("per", "key") == "key" else "")
+        if "attempts" in rule and attempt not in rule["attempts"]:
+            continue
+        if ("times" in rule and used >= rule["times"]) or not _drawn(rule, subject, attempt):
+            continue
+        tables.use_rule(id_)
+        return _course(rule), attempt
+    return Course(), 0

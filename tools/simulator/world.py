@@ -1,0 +1,223 @@
+"""One call through the world: arrival on record, behaviour chosen, effect applied, answer decided.
+
+Every call leaves `arrived` before anything else, `effect` in the transaction that changes something, and
+`replied` before the first byte of an answer. How the answer leaves the process is the server's work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from tools.simulator.behaviour import Course, Reply, choose
+from tools.simulator.routes import ROUTES, Route, business_of
+from tools.simulator.store import Store, Tables
+from tools.simulator.wire import Answer, Call, Json, Refused
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """What the server shall send, and how. `text` goes out as it is; otherwise `body` as JSON."""
+
+    status: int
+    body: Json
+    text: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reply: Reply = Reply.OWN
+    delay_ms: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """A call that is on record, with the names its further records carry."""
+
+    seq: int
+    route: Route
+    call: Call
+    direction: str
+    business: str
+
+    def record(
+        self,
+        tables: Tables,
+        kind: str,
+        *,
+        business: str = "",
+        status: int | None = None,
+        detail: Mapping[str, Json] | None = None,
+    ) -> None:
+        """Append a record that belongs to this call."""
+        tables.record(
+            kind=kind,
+            tool=self.route.tool,
+            system=self.route.system,
+            operation=self.route.operation,
+            direction=self.direction,
+            key=self.call.key,
+            business=business or self.business,
+            call=self.seq,
+            status=status,
+            detail=detail,
+        )
+
+
+class World:
+    """The systems behind the tool port, on one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._wake = threading.Event()
+        threading.Thread(target=self._land_late_effects, name="late-effects", daemon=True).start()
+
+    def handle(self, route: Route, call: Call) -> Outgoing:
+        """Take one call to its answer. Waits where the planned behaviour says so."""
+        arrival, course = self._arrive(route, call)
+        if course.before_ms:
+            time.sleep(course.before_ms / 1000)
+        with self.store.change() as tables:
+            if course.applied and course.effect_after_ms:
+                due_at = time.time() + course.effect_after_ms / 1000
+                tables.add_later(due_at, arrival.seq, {"tool": route.tool, "call": asdict(call)})
+                self._wake.set()
+            answer = None
+            if course.applied and not course.effect_after_ms:
+                answer = apply(tables, arrival, ignore_key=course.ignore_key)
+            outgoing = _outgoing(course, answer)
+            note = {} if course.mode == "ok" else {"mode": course.mode}
+            silent = outgoing.reply in {Reply.HOLD, Reply.RESET}
+            arrival.record(tables, "replied", status=None if silent else outgoing.status, detail=note)
+        return outgoing
+
+    def _arrive(self, route: Route, call: Call) -> tuple[Arrival, Course]:
+        with self.store.change() as tables:
+            direction = route.direction
+            if route.restoring is not None and route.restoring(tables, call):
+                direction = "compensate"
+            business = business_of(tables, call)
+            course, attempt = choose(tables, tool=route.tool, system=route.system, call=call)
+            detail = {"target": call.target, **({"attempt": attempt, "mode": course.mode} if attempt else {})}
+            seq = tables.record(
+                kind="arrived",
+                tool=route.tool,
+                system=route.system,
+                operation=route.operation,
+                direction=direction,
+                key=call.key,
+                business=business,
+                detail=detail,
+            )
+        return Arrival(seq=seq, route=route, call=call, direction=direction, business=business), course
+
+    def _land_late_effects(self) -> None:
+        while True:
+            with self.store.change() as tables:
+                taken = tables.take_later()
+                if taken is not None:
+                    _land(tables, *taken)
+                due_at = tables.next_due()
+            self._wake.clear()
+            if due_at is None:
+                self._wake.wait(timeout=1.0)
+            elif due_at > time.time():
+                self._wake.wait(timeout=min(1.0, due_at - time.time()))
+
+
+def _land(tables: Tables, seq: int, request: dict[str, Json]) -> None:
+    route = next(route for route in ROUTES if route.tool == request["tool"])
+    call = Call(**request["call"])
+    business = business_of(tables, call)
+    arrival = Arrival(seq=seq, route=route, call=call, direction=route.direction, business=business)
+    apply(tables, arrival, late=True)
+
+
+def apply(tables: Tables, arrival: Arrival, *, ignore_key: bool = False, late: bool = False) -> Answer:
+    """Run the operation; a repeat under an honoured key gets the first answer and no second effect.
+
+    Only successes are kept for a key. The same key with other content is refused (422).
+    """
+    route, call = arrival.route, arrival.call
+    dedupe = route.honours_key and bool(call.key) and not ignore_key
+    digest = hashlib.sha256(f"{call.target} {json.dumps(call.body, sort_keys=True)}".encode()).hexdigest()
+    kept = tables.kept_answer(route.tool, call.key) if dedupe else None
+    if kept is not None:
+        if kept[0] != digest:
+            return Answer(
+                status=422, body={"error": "key_reused", "message": "this key came with other content"}
+            )
+        return Answer(status=kept[1], body=kept[2], headers={"Idempotency-Replayed": "true"})
+    try:
+        answer = route.run(tables, call)
+    except Refused as refusal:
+        return Answer(status=refusal.status, body=refusal.body)
+    if answer.effect is not None:
+        detail = {**answer.effect.detail, **({"late": True} if late else {})}
+        arrival.record(tables, "effect", business=answer.effect.business, status=answer.status, detail=detail)
+    if dedupe:
+        tables.keep_answer(route.tool, call.key, digest, answer.status, answer.body)
+    return answer
+
+
+def _outgoing(course: Course, answer: Answer | None) -> Outgoing:
+    if course.reply is Reply.OWN and answer is not None:
+        return Outgoing(
+            status=answer.status, body=answer.body, headers=answer.headers, delay_ms=course.reply_after_ms
+        )
+    if course.reply in {Reply.DRIP, Reply.CUT} and answer is not None:
+        return Outgoing(
+            status=answer.status, body=answer.body, reply=course.reply, delay_ms=course.reply_after_ms
+        )
+    reply = Reply.CANNED if course.reply is Reply.OWN else course.reply
+    return Outgoing(
+        status=course.status,
+        body=course.body,
+        text=course.text,
+        headers=course.headers,
+        reply=reply,
+        delay_ms=course.reply_after_ms,
+    )
+
+
+def effects(tables: Tables, business: str = "") -> dict[str, Json]:
+    """Net effects per forward tool: how often done, how often compensated, what is left."""
+    net: dict[str, dict[str, int]] = {}
+    back = {route.tool: route.makes_up_for for route in ROUTES if route.makes_up_for}
+    where = (
+        ("WHERE kind = 'effect' AND business = ?", (business,)) if business else ("WHERE kind = 'effect'", ())
+    )
+    for record in tables.records(*where):
+        compensates = record["direction"] == "compensate"
+        tool = str(back.get(record["tool"], record["tool"]) if compensates else record["tool"])
+        row = net.setdefault(tool, {"done": 0, "compensated": 0, "net": 0})
+        row["compensated" if compensates else "done"] += 1
+        row["net"] += -1 if compensates else 1
+    return dict(net)
+
+
+def books(tables: Tables) -> dict[str, Json]:
+    """The books and whether they balance: every book sums to zero and agrees with the records behind it."""
+    sums, complaints = tables.balances(), []
+    expected: dict[tuple[str, str], int] = {}
+    for thing in tables.all_things():
+        if thing.kind == "reservation" and thing.state == "held":
+            place = (f"stock/{thing.body['sku']}", "reserved")
+            expected[place] = expected.get(place, 0) + int(thing.body["qty"])
+        elif thing.kind == "allocation" and thing.state == "active":
+            place = ("credit", str(thing.body["customer_no"]))
+            expected[place] = expected.get(place, 0) + int(str(thing.body["amount"]).replace(".", ""))
+        elif thing.kind == "entry" and thing.state == "booked":
+            place = ("fees", "income")
+            expected[place] = expected.get(place, 0) + int(str(thing.body["amount"]).replace(".", ""))
+    for book, accounts in sums.items():
+        if sum(accounts.values()):
+            complaints.append(f"{book} does not sum to zero")
+        for account, amount in accounts.items():
+            watched = account == "reserved" or (book == "credit" and account != "pool") or account == "income"
+            if watched and amount != expected.get((book, account), 0):
+                complaints.append(
+                    f"{book}, {account}: booked {amount}, on record {expected.get((book, account), 0)}"
+                )
+    return {"books": sums, "balanced": not complaints, "complaints": complaints}
