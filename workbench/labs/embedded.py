@@ -80,7 +80,7 @@ class Servers:
             raise CannotStart(f"{self.data} belongs to somebody else.")
         self.data.chmod(0o711)  # the servers' account passes through, whatever our umask is
         self._lock = _lock(self.data)
-        _forget(self.data)
+        forget(self.data)
         self._sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=_short_temporary_folder())))
         self._passwords = _passwords(self.data)
         if "DATABASE_URL" in self._embedded:
@@ -110,7 +110,7 @@ class Servers:
             polite = signal.SIGINT if name == "postgres" else signal.SIGTERM
             children.stop(child, polite, signal.SIGQUIT, patience=20)
         self._running.clear()
-        _forget(self.data)
+        forget(self.data)
         if self._lock is not None:
             shutil.rmtree(self._sockets, ignore_errors=True)
             self._lock.close()
@@ -287,15 +287,23 @@ def demo_data() -> Path:
     return Path("/var/tmp") / f"amends-{os.geteuid()}-{sha256(str(CLONE).encode()).hexdigest()[:12]}"  # noqa: S108
 
 
+def is_served(data: Path) -> bool:
+    """Whether a launcher that is alive holds this data folder."""
+    try:
+        _lock(data).close()
+    except AlreadyRunning:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
+
+
 def running_environment(data: Path) -> dict[str, str] | None:
     """The environment of the demo that runs on `data`, or None when none does."""
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            _lock(data).close()
-        except AlreadyRunning:
-            environment: dict[str, str] = json.loads((data / "environment.json").read_text())
-            return environment
-    return None
+    if not is_served(data):
+        return None
+    environment: dict[str, str] = json.loads((data / "environment.json").read_text())
+    return environment
 
 
 def publish(data: Path, environment: Mapping[str, str]) -> None:
@@ -303,7 +311,7 @@ def publish(data: Path, environment: Mapping[str, str]) -> None:
     _write_private(data / "environment.json", dict(environment))
 
 
-def _forget(data: Path) -> None:
+def forget(data: Path) -> None:
     """Remove what `publish` wrote, and the sockets of a launcher that was killed."""
     path = data / "environment.json"
     with contextlib.suppress(FileNotFoundError, ValueError):
