@@ -1,0 +1,81 @@
+"""A workflow definition: steps, what a failure leads to, and which end states are acceptable.
+
+Frozen values only; files are read by `tools.reader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tools.contract import Condition, Json
+
+
+class OnFailure(StrEnum):
+    """What a definite failure of a step leads to (shared rule R4)."""
+
+    COMPENSATE = "compensate"
+    HANDOFF = "handoff"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One tool call to be made once. `args` are bindings over input and steps.<id>.result, .prior, .args."""
+
+    id: str
+    tool: str
+    contract_version: int
+    args: Mapping[str, Json]
+    on_rejected: OnFailure | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepIs:
+    """A condition on our own record: the step is in one of these action states."""
+
+    step: str
+    states: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndState:
+    """An end state that the business can live with, as checkable conditions (S0-23, S0-25)."""
+
+    id: str
+    title: str
+    conditions: tuple[Condition | StepIs, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Business:
+    """How people recognise the case. Bindings over {"input"}; `reference` is searched for."""
+
+    title: str = ""
+    reference: Json = None
+    customer: Json = None
+    amount: Json = None
+    currency: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """A versioned workflow. `deadlines` maps a handoff reason to minutes; "default" is 60."""
+
+    name: str
+    version: int
+    title: str
+    steps: tuple[Step, ...]
+    input_schema: Json
+    on_failure: OnFailure = OnFailure.COMPENSATE
+    end_states: tuple[EndState, ...] = ()
+    business: Business = field(default_factory=Business)
+    deadlines: Mapping[str, float] = field(default_factory=dict)
+    recovery_deadline_s: float = 300.0
+    team: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    document: Json = None
+    digest: str = ""

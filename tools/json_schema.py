@@ -1,0 +1,78 @@
+"""Checks values against the JSON Schemas (2020-12) that contracts and definitions carry.
+
+Never fetches a schema: a reference outside the document is a fault, not a download.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from tools.contract import Json
+from tools.pointers import pointer_to
+
+_LONGEST = 200
+
+
+def schema_fault(schema: Json | None, value: Json) -> str:
+    """Why `value` does not fit `schema`, as a short sentence without the value itself; "" if it does."""
+    if schema is None:
+        return ""
+    try:
+        error = best_match(_validator(json.dumps(schema, sort_keys=True)).iter_errors(value))
+    except (Unresolvable, RecursionError) as broken:
+        return f"its schema cannot be applied ({type(broken).__name__})"
+    if error is None:
+        return ""
+    where = pointer_to(tuple(error.absolute_path)) or "the whole"
+    return f"{where} {_reason(error.validator, error.validator_value)}"[:_LONGEST]
+
+
+@lru_cache(maxsize=512)
+def _validator(schema_text: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text), registry=Registry())
+
+
+def faults_of_schema(schema: Json) -> list[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with a schema itself: (path inside it, sentence) each."""
+    faults: list[tuple[tuple[str | int, ...], str]] = []
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        faults.append((tuple(error.absolute_path), f"is no valid JSON Schema: {error.message[:_LONGEST]}"))
+    faults.extend(_foreign_references(schema, ()))
+    return faults
+
+
+def _foreign_references(schema: Json, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], str]]:
+    faults: list[tuple[tuple[str | int, ...], str]] = []
+    if isinstance(schema, dict):
+        for name, part in schema.items():
+            here = (*path, name)
+            if name in {"$ref", "$dynamicRef"} and isinstance(part, str) and not part.startswith("#"):
+                faults.append((here, "refers to a schema outside of this file"))
+            faults.extend(_foreign_references(part, here))
+    elif isinstance(schema, list):
+        for index, part in enumerate(schema):
+            faults.extend(_foreign_references(part, (*path, index)))
+    return faults
+
+
+def _reason(keyword: Any, wanted: Any) -> str:
+    shown = json.dumps(wanted, ensure_ascii=False) if not isinstance(wanted, dict) else "…"
+    match keyword:
+        case "type":
+            return f"is not of type {shown}"
+        case "required":
+            return f"lacks one of {shown}"
+        case "enum" | "const":
+            return f"is not {shown}"
+        case "additionalProperties":
+            return "has a property that is not declared"
+    return f"fails {keyword} {shown}"

@@ -1,0 +1,455 @@
+"""One table from what was observed to what it means (faults.md, section 2.4).
+
+The contract may narrow the table, never widen it towards "safe".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+
+from tools import conditions
+from tools.bindings import Unbindable
+from tools.contract import Contract, ErrorClass, Json, Meaning, StatusQuery
+from tools.json_schema import schema_fault
+from tools.pointers import MISSING, find
+
+
+class Seen(StrEnum):
+    """What the adapter saw, before anybody says what it means.
+
+    NOT_SENT: no byte of the request left. REFUSED_HERE: nor ever will, the call itself is unsound.
+    """
+
+    ANSWER = "answer"
+    NOT_SENT = "not_sent"
+    NO_ANSWER = "no_answer"
+    BAD_BODY = "bad_body"
+    TOO_LARGE = "too_large"
+    RAISED = "raised"
+    REFUSED_HERE = "refused_here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What came back from one call. Durations in milliseconds, sizes in bytes.
+
+    `body` is parsed JSON made storable (no NUL, bounded depth and size); `body_text` the first 64 KiB of a
+    body that could not be used; `headers` only the ones that matter (lower case names). `key` is the key that
+    went with it. `schema_fault` is None when nobody looked, "" when the body fits the contract's schema.
+    """
+
+    seen: Seen
+    status: int | None = None
+    body: Json = None
+    body_text: str = ""
+    body_bytes: int = 0
+    body_sha256: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    detail: str = ""
+    duration_ms: int = 0
+    key: str = ""
+    schema_fault: str | None = None
+
+
+class OutcomeKind(StrEnum):
+    """The outcome of one call; never stored as an action's state."""
+
+    CONFIRMED = "confirmed"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    TEMPORARY = "temporary"
+    THROTTLED = "throttled"
+    NOT_SENT = "not_sent"
+    PARTIAL = "partial"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What an observation means under a contract. `retry_after_s` from a throttled or temporary answer."""
+
+    kind: OutcomeKind
+    error_class: ErrorClass | None = None
+    detail: str = ""
+    result: Json = None
+    reference: str = ""
+    retry_after_s: float | None = None
+    status: int | None = None
+    duration_ms: int = 0
+
+
+class Verdict(StrEnum):
+    """What a status query says about a call."""
+
+    FOUND = "found"
+    DENIED = "denied"
+    ABSENT = "absent"
+    NO_ANSWER = "no_answer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryAnswer:
+    """A status query's answer. ABSENT is a bare "not found": what it proves is the engine's rule."""
+
+    verdict: Verdict
+    reference: str = ""
+    result: Json = None
+    detail: str = ""
+    status: int | None = None
+    duration_ms: int = 0
+
+
+RETRY_AFTER_LONGEST_S = 3600.0
+_REFERENCE_LONGEST = 500
+_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
+
+DEFAULT_MEANINGS: Mapping[int, Meaning] = {
+    202: Meaning.ACCEPTED,
+    207: Meaning.PARTIAL,
+    400: Meaning.VALIDATION,
+    401: Meaning.PERMISSION,
+    403: Meaning.PERMISSION,
+    412: Meaning.CONFLICT,
+    422: Meaning.VALIDATION,
+    429: Meaning.THROTTLED,
+}
+"""Statuses that mean something without a contract's word. Other 2xx confirm; everything else is unknown."""
+
+_REJECTIONS: Mapping[Meaning, ErrorClass] = {
+    Meaning.VALIDATION: ErrorClass.VALIDATION,
+    Meaning.PERMISSION: ErrorClass.PERMISSION,
+    Meaning.CONFLICT: ErrorClass.CONFLICT,
+    Meaning.NOT_FOUND: ErrorClass.NOT_FOUND,
+    Meaning.REFUSED: ErrorClass.REFUSED,
+}
+_POSITIVE = frozenset({Meaning.CONFIRMED, Meaning.ACCEPTED, Meaning.PARTIAL})
+_ALREADY_GONE = frozenset({404, 409, 410})
+_NEVER_DEFINITE = frozenset({408, 502, 504})
+_UNSETTLED = frozenset({Meaning.UNKNOWN, Meaning.IN_FLIGHT})
+
+
+def may_mean(status: int, meaning: Meaning) -> bool:
+    """Whether a contract may give a status this meaning: it narrows the table, it never widens it.
+
+    A gateway's 408, 502 and 504 prove nothing whatever a contract says; a redirect or an error never
+    confirms, except that 404, 409 and 410 may say "already gone" to a compensation; a 2xx never says
+    "not executed".
+    """
+    if meaning in _UNSETTLED:
+        return True
+    if 200 <= status <= 299:
+        return meaning in _POSITIVE
+    if status < 300 or status in _NEVER_DEFINITE:
+        return False
+    if meaning is Meaning.CONFIRMED:
+        return status in _ALREADY_GONE
+    return meaning not in _POSITIVE
+
+
+def classify(contract: Contract, observation: Observation, *, compensating: bool = False) -> Outcome:
+    """What an observation of a call under `contract` means (faults.md, section 2.4).
+
+    Unknown wherever the observation does not prove more. For a tool without effects nothing is at stake, so
+    what would be unknown is a temporary failure there: the read is simply repeated.
+    """
+    outcome = _of_seen(contract, observation, compensating)
+    if outcome.kind is OutcomeKind.UNKNOWN and not contract.has_effect:
+        return _outcome(
+            observation, OutcomeKind.TEMPORARY, outcome.error_class, outcome.detail, result=outcome.result
+        )
+    return outcome
+
+
+def _of_seen(contract: Contract, observation: Observation, compensating: bool) -> Outcome:
+    match observation.seen:
+        case Seen.NOT_SENT:
+            return _outcome(observation, OutcomeKind.NOT_SENT, ErrorClass.NOT_SENT)
+        case Seen.REFUSED_HERE:
+            return _outcome(observation, OutcomeKind.REJECTED, ErrorClass.VALIDATION)
+        case Seen.NO_ANSWER:
+            return _unknown(observation, ErrorClass.NO_ANSWER, "no complete answer arrived")
+        case Seen.RAISED:
+            return _unknown(observation, ErrorClass.SERVER, "the tool raised an error")
+    if observation.status is None:
+        return _unknown(observation, ErrorClass.GARBAGE, "the answer has no status")
+    return _of_meaning(contract, observation, observation.status, compensating)
+
+
+def _of_meaning(contract: Contract, observation: Observation, status: int, compensating: bool) -> Outcome:
+    meaning = _meaning(contract, observation, status, compensating)
+    if meaning in _REJECTIONS:
+        return _outcome(observation, OutcomeKind.REJECTED, _REJECTIONS[meaning])
+    match meaning:
+        case Meaning.CONFIRMED if 200 <= status <= 299:
+            return _of_success(contract, observation)
+        case Meaning.CONFIRMED:
+            return _outcome(observation, OutcomeKind.CONFIRMED, None, "the effect was already gone")
+        case Meaning.ACCEPTED:
+            return _of_accepted(contract, observation)
+        case Meaning.PARTIAL:
+            return _outcome(observation, OutcomeKind.PARTIAL, ErrorClass.PARTIAL, result=observation.body)
+        case Meaning.TEMPORARY:
+            return _outcome(observation, OutcomeKind.TEMPORARY, ErrorClass.TEMPORARY, wait=True)
+        case Meaning.THROTTLED:
+            return _outcome(observation, OutcomeKind.THROTTLED, ErrorClass.THROTTLED, wait=True)
+        case Meaning.IN_FLIGHT:
+            return _outcome(observation, OutcomeKind.UNKNOWN, ErrorClass.IN_FLIGHT, wait=True)
+    return _unknown(observation, _class_of_status(status), f"status {status} settles nothing")
+
+
+def _meaning(contract: Contract, observation: Observation, status: int, compensating: bool) -> Meaning:
+    success = 200 <= status <= 299
+    usable = observation.seen is Seen.ANSWER
+    by_code = _meaning_of_code(contract, observation) if usable else None
+    if by_code is not None and by_code not in _POSITIVE:
+        return by_code
+    if not success and not _is_genuine_error(contract, observation):
+        return Meaning.UNKNOWN
+    meaning = contract.statuses.get(status)
+    if meaning is None:
+        meaning = DEFAULT_MEANINGS.get(status, Meaning.CONFIRMED if success else Meaning.UNKNOWN)
+    if not may_mean(status, meaning):
+        return Meaning.UNKNOWN
+    if meaning is Meaning.CONFIRMED and not success and not (compensating and usable):
+        return Meaning.UNKNOWN
+    return meaning
+
+
+def _is_genuine_error(contract: Contract, observation: Observation) -> bool:
+    if contract.errors.schema is None:
+        return True
+    return observation.seen is Seen.ANSWER and not schema_fault(contract.errors.schema, observation.body)
+
+
+def _meaning_of_code(contract: Contract, observation: Observation) -> Meaning | None:
+    if not contract.errors.codes:
+        return None
+    code = find(observation.body, contract.errors.code)
+    if isinstance(code, bool) or not isinstance(code, str | int):
+        return None
+    return contract.errors.codes.get(str(code))
+
+
+def _of_success(contract: Contract, observation: Observation) -> Outcome:
+    if observation.seen is not Seen.ANSWER:
+        return _unknown(observation, ErrorClass.GARBAGE, "the answer cannot be read")
+    if fault := result_fault(contract, observation):
+        return _unknown(observation, ErrorClass.GARBAGE, fault, result=observation.body)
+    reference = _reference(observation.body, contract.reference)
+    return _outcome(
+        observation, OutcomeKind.CONFIRMED, None, result=observation.body, reference=reference or ""
+    )
+
+
+def result_fault(contract: Contract, observation: Observation) -> str:
+    """Why a 2xx body does not prove success under the contract, as a sentence; "" if it does."""
+    body, fault = observation.body, observation.schema_fault
+    if fault is None:
+        fault = schema_fault(contract.result_schema, body)
+    if fault:
+        return f"the answer does not fit the contract: {fault}"
+    if contract.reference and _reference(body, contract.reference) is None:
+        return f"the answer carries no reference at {contract.reference}"
+    if contract.echo and observation.key and not conditions.same(find(body, contract.echo), observation.key):
+        return f"the answer at {contract.echo} does not carry our key"
+    if contract.succeeded_when is not None:
+        try:
+            succeeded = conditions.evaluate(contract.succeeded_when, body, {"key": observation.key})
+        except Unbindable as error:
+            return f"success cannot be told: {error}"
+        if not succeeded:
+            return f"the answer does not say that {contract.succeeded_when.text}"
+    return ""
+
+
+def _of_accepted(contract: Contract, observation: Observation) -> Outcome:
+    if observation.seen is not Seen.ANSWER:
+        return _unknown(observation, ErrorClass.GARBAGE, "the answer cannot be read")
+    reference = _reference(observation.body, contract.reference) if contract.reference else None
+    return _outcome(
+        observation, OutcomeKind.ACCEPTED, None, result=observation.body, reference=reference or ""
+    )
+
+
+def classify_query(
+    query: StatusQuery,
+    observation: Observation,
+    scope: Mapping[str, Json],
+    *,
+    contract: Contract | None = None,
+) -> QueryAnswer:
+    """What the answer to a status query says about the call it was asked for.
+
+    Evidence is only a readable answer of the tool itself: a page of a proxy, a wrong schema, an error or
+    silence say nothing. `contract` is the queried tool's; with it its schemas are looked at here as well.
+    """
+    answer, status = observation, observation.status
+    if answer.seen is not Seen.ANSWER or status is None:
+        return _no_answer(answer, answer.detail or "the status query did not answer")
+    if fault := _query_fault(answer, status, contract):
+        return _no_answer(answer, fault)
+    if status in query.absent_statuses and not 200 <= status <= 299:
+        return _answered(answer, Verdict.ABSENT, "the tool knows no such call")
+    if not 200 <= status <= 299 or status in {202, 207}:
+        return _no_answer(answer, f"the status query answered with status {status}")
+    if not isinstance(answer.body, dict | list):
+        return _no_answer(answer, "the status query answered without a document")
+    try:
+        return _verdict(query, answer, scope)
+    except Unbindable as error:
+        return _no_answer(answer, str(error))
+
+
+def _verdict(query: StatusQuery, answer: Observation, scope: Mapping[str, Json]) -> QueryAnswer:
+    if conditions.evaluate(query.found, answer.body, scope):
+        reference = _reference(answer.body, query.reference) if query.reference else ""
+        if reference is None:
+            return _no_answer(answer, f"the status query's answer carries no reference at {query.reference}")
+        return _answered(answer, Verdict.FOUND, query.found.text, reference)
+    if query.denied is not None and conditions.evaluate(query.denied, answer.body, scope):
+        return _answered(answer, Verdict.DENIED, query.denied.text)
+    return _answered(answer, Verdict.ABSENT, "the answer names no such call")
+
+
+def _query_fault(answer: Observation, status: int, contract: Contract | None) -> str:
+    fault = answer.schema_fault
+    if fault is None and contract is not None:
+        success = 200 <= status <= 299
+        fault = schema_fault(contract.result_schema if success else contract.errors.schema, answer.body)
+    return f"the status query's answer does not fit its contract: {fault}" if fault else ""
+
+
+def _answered(answer: Observation, verdict: Verdict, detail: str, reference: str = "") -> QueryAnswer:
+    return QueryAnswer(
+        verdict=verdict,
+        reference=reference,
+        result=answer.body,
+        detail=detail,
+        status=answer.status,
+        duration_ms=answer.duration_ms,
+    )
+
+
+def _no_answer(answer: Observation, detail: str) -> QueryAnswer:
+    return QueryAnswer(
+        verdict=Verdict.NO_ANSWER, detail=detail, status=answer.status, duration_ms=answer.duration_ms
+    )
+
+
+def _reference(body: Json, pointer: str) -> str | None:
+    found = find(body, pointer) if pointer else MISSING
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    if isinstance(found, str) and 0 < len(found) <= _REFERENCE_LONGEST and found.strip():
+        return found if found.isprintable() and "\ufffd" not in found else None
+    return None
+
+
+def _class_of_status(status: int) -> ErrorClass:
+    match status:
+        case 404 | 410:
+            return ErrorClass.NOT_FOUND
+        case 409:
+            return ErrorClass.CONFLICT
+        case 408 | 504:
+            return ErrorClass.NO_ANSWER
+    return ErrorClass.GARBAGE if 200 <= status <= 299 else ErrorClass.SERVER
+
+
+def _unknown(
+    observation: Observation, error_class: ErrorClass, detail: str, *, result: Json = None
+) -> Outcome:
+    told = f"{detail}: {observation.detail}" if observation.detail else detail
+    return _outcome(observation, OutcomeKind.UNKNOWN, error_class, told, result=result)
+
+
+def _outcome(
+    observation: Observation,
+    kind: OutcomeKind,
+    error_class: ErrorClass | None,
+    detail: str = "",
+    *,
+    result: Json = None,
+    reference: str = "",
+    wait: bool = False,
+) -> Outcome:
+    return Outcome(
+        kind=kind,
+        error_class=error_class,
+        detail=detail or observation.detail,
+        result=result,
+        reference=reference,
+        retry_after_s=retry_after_s(observation.headers) if wait else None,
+        status=observation.status,
+        duration_ms=observation.duration_ms,
+    )
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Seconds that a `Retry-After` header asks for, from 0 to an hour; None when absent or absurd in form.
+
+    A date counts from the answer's own `Date`, so that the two clocks need not agree.
+    """
+    text = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(text):
+        return min(float(text), RETRY_AFTER_LONGEST_S)
+    until = _http_date(text)
+    if until is None:
+        return None
+    since = now or _http_date(headers.get("date", "")) or datetime.now(UTC)
+    seconds = (until - since).total_seconds()
+    return min(max(seconds, 0.0), RETRY_AFTER_LONGEST_S) if math.isfinite(seconds) else None
+
+
+def _http_date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+class AnswerStatus(StrEnum):
+    """The words that an agent is answered with (S1-19)."""
+
+    SUCCEEDED = "succeeded"
+    VALIDATION_FAILED = "validation_failed"
+    PERMISSION_DENIED = "permission_denied"
+    TIMEOUT_UNKNOWN = "timeout_unknown"
+    PARTIAL_SUCCESS = "partial_success"
+    COMPENSATION_REQUIRED = "compensation_required"
+    HUMAN_REVIEW_REQUIRED = "human_review_required"
+
+
+def answer_status(
+    kind: OutcomeKind, error_class: ErrorClass | None = None, *, compensation_due: bool = False
+) -> AnswerStatus | None:
+    """The agent's word for one outcome (S1-19); None while the call is still under way or will be repeated.
+
+    A definite refusal of any other class asks for compensation when earlier steps took effect
+    (`compensation_due`), else for a person.
+    """
+    match kind:
+        case OutcomeKind.CONFIRMED:
+            return AnswerStatus.SUCCEEDED
+        case OutcomeKind.UNKNOWN:
+            return AnswerStatus.TIMEOUT_UNKNOWN
+        case OutcomeKind.PARTIAL:
+            return AnswerStatus.PARTIAL_SUCCESS
+        case OutcomeKind.REJECTED:
+            return _answer_to_rejection(error_class, compensation_due)
+    return None
+
+
+def _answer_to_rejection(error_class: ErrorClass | None, compensation_due: bool) -> AnswerStatus:
+    if error_class is ErrorClass.VALIDATION:
+        return AnswerStatus.VALIDATION_FAILED
+    if error_class is ErrorClass.PERMISSION:
+        return AnswerStatus.PERMISSION_DENIED
+    return AnswerStatus.COMPENSATION_REQUIRED if compensation_due else AnswerStatus.HUMAN_REVIEW_REQUIRED
