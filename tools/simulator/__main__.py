@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 
 from tools.simulator.admin import Admin, admin_handler
-from tools.simulator.server import HOST, Gateway, Listener
+from tools.simulator.server import EVERYTHING, HOST, Gateway, JsonHandler, Listener
 from tools.simulator.store import Store
+from tools.simulator.wire import Json
 from tools.simulator.world import World
 
 PARENT_EVERY_S = 0.5
@@ -31,7 +32,6 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--announce", type=Path, help="file that gets the addresses as JSON once all is ready"
     )
-    parser.add_argument("--separate-ports", action="store_true", help="one more port for every system")
     parser.add_argument("--fast", action="store_true", help="do not wait for the disk (tests)")
     parser.add_argument(
         "--with-parent", action="store_true", help="end when the parent process or stdin ends"
@@ -63,17 +63,43 @@ def end_with_parent() -> None:
 
 
 def announce(path: Path, gateway: Gateway, admin_port: int) -> None:
-    """Write the addresses in one move, so that a reader never sees half a file."""
+    """Say where everything is."""
+    systems = {name: port for name, port in gateway.ports.items() if name != EVERYTHING}
     addresses = {
-        "tool_url": f"http://{HOST}:{gateway.port}",
+        "tool_url": f"http://{HOST}:{gateway.ports[EVERYTHING]}",
         "admin_url": f"http://{HOST}:{admin_port}",
         "pid": os.getpid(),
-        "systems": {system: f"http://{HOST}:{port}/{system}" for system, port in gateway.ports.items()},
+        "systems": {system: f"http://{HOST}:{port}/{system}" for system, port in systems.items()},
     }
+    write_whole(path, addresses)
+
+
+def write_whole(path: Path, value: Json) -> None:
+    """Write JSON in one move, so that a reader never sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(addresses))
+    draft.write_text(json.dumps(value))
     draft.replace(path)
+
+
+def earlier_ports(path: Path) -> dict[str, int]:
+    """The ports of the last start on this store; empty on the first one."""
+    try:
+        return {str(name): int(port) for name, port in json.loads(path.read_text()).items()}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def open_admin(port: int, before: int, handler: type[JsonHandler]) -> Listener:
+    """The admin port: the one asked for, else the one of the last start if it is free, else any."""
+    try:
+        listener = Listener(port or before, handler)
+    except OSError:
+        if port or not before:
+            raise
+        listener = Listener(0, handler)
+    listener.start()
+    return listener
 
 
 def main(given: list[str] | None = None) -> int:
@@ -90,9 +116,11 @@ def main(given: list[str] | None = None) -> int:
         sys.stderr.write(f"another simulator holds {options.store}\n")
         return 1
     world = World(store)
-    gateway = Gateway(world, port=options.port, separate=options.separate_ports)
-    admin = Listener(options.admin_port, admin_handler(Admin(world, gateway)))
-    admin.start()
+    ports = options.store / "ports.json"
+    before = earlier_ports(ports)
+    gateway = Gateway(world, port=options.port, before=before)
+    admin = open_admin(options.admin_port, before.get("admin", 0), admin_handler(Admin(world, gateway)))
+    write_whole(ports, {**gateway.ports, "admin": admin.server_address[1]})
     if options.announce:
         announce(options.announce, gateway, admin.server_address[1])
     stop.wait()

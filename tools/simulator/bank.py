@@ -120,7 +120,7 @@ def find_file(tables: Tables, call: Call) -> Answer:
 
 
 def allocate_limit(tables: Tables, call: Call) -> Answer:
-    """Set part of the bank's credit pool aside for a customer; a second call with another key sets aside more."""
+    """Set part of the credit pool aside for a customer; a second call with another key sets aside more."""
     customer, amount = customer_of(tables, call), call.money("amount")
     id_ = tables.next_id("CL-")
     body = {
@@ -153,7 +153,7 @@ def allocate_limit(tables: Tables, call: Call) -> Answer:
 
 
 def reclaim_limit(tables: Tables, call: Call) -> Answer:
-    """Book an allocation back. The system does not look whether that was done before: twice breaks the books."""
+    """Book an allocation back, whether or not that was done before: twice breaks the books."""
     thing = need(tables.get("allocation", call.params["allocation_id"]), "allocation")
     amount = minor_units(thing.body["amount"])
     customer = str(thing.body["customer_no"])

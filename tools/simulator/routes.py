@@ -158,7 +158,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def find_route(system: str, method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
-    """The route of a request below a system's address, and the values in its path; None when there is none."""
+    """The route of a request below a system's address and the values in its path, or None."""
     for route in ROUTES:
         if route.system == system and route.method == method:
             match = _pattern(route.path).fullmatch(path)

@@ -1,4 +1,4 @@
-"""HTTP on loopback: the tool port, one port per system on request, and how an answer leaves (or does not).
+"""HTTP on loopback: the tool port, a port for each system, and how an answer leaves (or does not).
 
 Threads per connection, so a call that hangs holds nobody else up.
 """
@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -24,6 +24,7 @@ from tools.simulator.world import Outgoing, World
 HOST = "127.0.0.1"
 BODY_LIMIT = 4_000_000
 DRIP_EVERY_S = 0.2
+EVERYTHING = "*"
 
 
 class Unreadable(Exception):
@@ -57,7 +58,7 @@ class Listener(ThreadingHTTPServer):
 
     def start(self) -> None:
         """Serve on a thread."""
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.25}, daemon=True).start()
 
     def stop(self) -> None:
         """Refuse new connections and cut the open ones."""
@@ -199,24 +200,30 @@ def tool_handler(
 
 
 class Gateway:
-    """The listening side of the world: one port for all systems and, on request, one for each."""
+    """The listening side of the world: one port for all systems, and one for each that can be closed alone."""
 
-    def __init__(self, world: World, *, port: int, separate: bool) -> None:
+    def __init__(self, world: World, *, port: int, before: Mapping[str, int] | None = None) -> None:
+        """Open the ports: `port` (0 = any), and where they are free those of an earlier start (`before`)."""
         self._world = world
         self._down: set[str] = set()
         self._lock = threading.Lock()
-        self._all = Listener(port, tool_handler(world, self.is_down))
-        self.port = self._all.server_address[1]
-        self._all.start()
         self._listeners: dict[str, Listener] = {}
         self.ports: dict[str, int] = {}
-        for system in SYSTEMS if separate else ():
-            self._open(system, 0)
+        wanted = before or {}
+        self._open(EVERYTHING, port or wanted.get(EVERYTHING, 0), strict=bool(port))
+        for system in SYSTEMS:
+            self._open(system, wanted.get(system, 0))
 
-    def _open(self, system: str, port: int) -> None:
-        listener = Listener(port, tool_handler(self._world, self.is_down, system))
-        self._listeners[system] = listener
-        self.ports[system] = listener.server_address[1]
+    def _open(self, name: str, port: int, *, strict: bool = False) -> None:
+        handler = tool_handler(self._world, self.is_down, "" if name == EVERYTHING else name)
+        try:
+            listener = Listener(port, handler)
+        except OSError:
+            if strict or not port:
+                raise
+            listener = Listener(0, handler)
+        self._listeners[name] = listener
+        self.ports[name] = int(listener.server_address[1])
         listener.start()
 
     def is_down(self, system: str) -> bool:
@@ -233,9 +240,7 @@ class Gateway:
         with self._lock:
             if down and system not in self._down:
                 self._down.add(system)
-                if system in self._listeners:
-                    self._listeners.pop(system).stop()
+                self._listeners.pop(system).stop()
             elif not down and system in self._down:
+                self._open(system, self.ports[system], strict=True)
                 self._down.discard(system)
-                if system in self.ports:
-                    self._open(system, self.ports[system])

@@ -162,11 +162,11 @@ class Tables:
         status: int | None = None,
         detail: Mapping[str, Json] | None = None,
     ) -> int:
-        """Append one record; returns its sequence number. `call` is the number of the arrival it belongs to."""
+        """Append one record; returns its number. `call` is the number of the arrival it belongs to."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         cursor = self.db.execute(
-            "INSERT INTO ledger (call, at, kind, tool, system, operation, direction, key, business, status, detail)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ledger (call, at, kind, tool, system, operation, direction, key, business, status,"
+            " detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 call,
                 at,
