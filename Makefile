@@ -9,6 +9,39 @@ UV := .venv/bin/uv
 runs = $(if $(shell $(1) -c 'print(1)' 2>/dev/null),$(1))
 BOOT = $(or $(call runs,$(PY)),$(call runs,python3),$(call runs,/usr/bin/python3),python) -I workbench/bootstrap.py
 
+.PHONY: demo
+demo:  ## the product on this machine, until Ctrl-C; ARGS=--check proves it and ends
+	@$(BOOT) run
+	@exec $(PY) -m workbench.labs.demo $(ARGS)
+
+.PHONY: test
+test: install  ## the whole suite; ARGS go to pytest
+	@exec $(PY) -m pytest $(ARGS)
+
+.PHONY: check
+check: install  ## lint, types, import law, generated documents, locks
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
+	@.venv/bin/lint-imports --no-logo
+	@$(PY) manage.py states --check
+	@$(PY) manage.py requirements --check
+	@$(MAKE) --no-print-directory check-locks
+
+.PHONY: manage
+manage:  ## a management command on the demo's servers, whether a demo runs or not: ARGS="COMMAND ..."
+	@$(BOOT) run
+	@exec $(PY) -m workbench.labs.embedded run -- $(PY) manage.py $(ARGS)
+
+.PHONY: requirements
+requirements: install  ## the table of requirements and the tests that prove them
+	@$(PY) manage.py requirements
+
+.PHONY: fmt
+fmt: install  ## format and fix what can be fixed
+	@$(PY) -m ruff check --fix
+	@$(PY) -m ruff format
+
 .PHONY: install
 install:  ## .venv with everything a developer needs
 	@$(BOOT) dev

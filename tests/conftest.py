@@ -5,8 +5,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import psycopg
@@ -49,7 +49,11 @@ def empty_tables(django_db_setup: None, fresh_database: str) -> Iterator[Callabl
                 sql.SQL("INSERT INTO {} OVERRIDING SYSTEM VALUE TABLE {}").format(table, copy),
             )
     statement = sql.SQL("; ").join([sql.SQL("BEGIN"), *script, sql.SQL("COMMIT")])
-    yield lambda: connection.execute(statement) and None
+
+    def empty() -> None:
+        connection.execute(statement)
+
+    yield empty
     connection.close()
 
 
@@ -68,34 +72,32 @@ def db_clean(
 
 
 class Simulator:
-    """The simulated world as a process of its own: stock, shipments, notices, tickets, CRM, bank."""
+    """The simulated world, a process of its own with an address for each system and one to command it."""
 
-    systems = ("stock", "shipments", "notifications", "tickets", "crm", "bank")
-
-    def __init__(self, tool_url: str, admin_url: str) -> None:
-        self.tool_url, self.admin_url = tool_url, admin_url
-        self.addresses = {system: f"{tool_url}/{system}" for system in self.systems}
+    def __init__(self, *, systems: dict[str, str], admin_url: str) -> None:
+        self.systems, self.admin_url = systems, admin_url
 
     def reset(self) -> None:
         """Forget every arrival, effect and plan."""
-        self._ask("POST", "/reset", {})
+        self.post("/reset")
 
-    def plan(self, **rule: Any) -> Any:
-        """Have a tool misbehave; the rule's names are those of the simulator's POST /plan."""
-        return self._ask("POST", "/plan", rule)
+    def plan(self, *rules: dict[str, Any]) -> None:
+        """Have tools misbehave; a rule's names are those of the simulator's POST /plan."""
+        self.post("/plan", {"rules": rules})
 
-    def ledger(self) -> Any:
-        """Every arrival, effect and reply so far."""
-        return self._ask("GET", "/ledger", None)
+    def ledger(self, **filters: str) -> list[dict[str, Any]]:
+        """Every arrival, effect and reply so far, the oldest first; filters are tool, kind, key, business."""
+        answer = self._ask(Request(f"{self.admin_url}/ledger?{urlencode(filters)}"))  # noqa: S310 - our own
+        records: list[dict[str, Any]] = answer["records"]
+        return records
 
-    def _ask(self, method: str, path: str, body: object) -> Any:
-        request = Request(  # noqa: S310 - loopback, the address is our own
-            self.admin_url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urlopen(request, timeout=10) as answer:  # noqa: S310
+    def post(self, path: str, body: Any = None) -> Any:
+        content = json.dumps(body or {}).encode()
+        headers = {"Content-Type": "application/json"}
+        return self._ask(Request(self.admin_url + path, content, headers))  # noqa: S310 - our own
+
+    def _ask(self, request: Request) -> Any:
+        with urlopen(request, timeout=10) as answer:  # noqa: S310 - our own
             return json.loads(answer.read() or "null")
 
 
@@ -103,17 +105,19 @@ class Simulator:
 def simulator_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
     folder = tmp_path_factory.mktemp("simulator")
     announcement, log = folder / "announce.json", folder / "log"
-    command: list[str | Path] = [sys.executable, "-m", "tools.simulator", "--port", "0", "--admin-port", "0"]
-    command += ["--store", folder / "store", "--announce", announcement]
+    command = [sys.executable, "-m", "tools.simulator", "--port", "0", "--admin-port", "0", "--fast"]
     with log.open("wb") as output:
-        process = children.start(command, output=output)
+        process = children.start(
+            [*command, "--store", folder / "store", "--announce", announcement], output=output
+        )
     try:
         deadline = time.monotonic() + 15
         while not announcement.exists():
             assert process.poll() is None, f"The simulator ended:\n{log.read_text()}"
             assert time.monotonic() < deadline, f"The simulator did not start:\n{log.read_text()}"
             time.sleep(0.02)
-        yield Simulator(**json.loads(announcement.read_text()))
+        announced = json.loads(announcement.read_text())
+        yield Simulator(systems=announced["systems"], admin_url=announced["admin_url"])
     finally:
         children.stop(process, signal.SIGTERM)
 
@@ -122,7 +126,7 @@ def simulator_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simu
 def simulator(simulator_process: Simulator, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Simulator:
     """The simulated world, new; contracts find its systems here and in child processes."""
     simulator_process.reset()
-    settings.TOOL_SYSTEMS = simulator_process.addresses
-    monkeypatch.setenv("AMENDS_SYSTEMS", json.dumps(simulator_process.addresses))
+    settings.TOOL_SYSTEMS = simulator_process.systems
+    monkeypatch.setenv("AMENDS_SYSTEMS", json.dumps(simulator_process.systems))
     monkeypatch.setenv("SIMULATOR_ADMIN_URL", simulator_process.admin_url)
     return simulator_process

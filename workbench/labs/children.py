@@ -26,6 +26,7 @@ def start(
     cwd: Path | str | None = None,
     user: int | None = None,
     group: int | None = None,
+    pass_fds: Sequence[int] = (),
     when_orphaned: signal.Signals = signal.SIGTERM,
 ) -> Child:
     """Start `command` in a session of its own (a Ctrl-C at the terminal is ours alone to pass on)."""
@@ -47,6 +48,7 @@ def start(
         user=user,
         group=group,
         extra_groups=None if user is None else [],
+        pass_fds=pass_fds,
         start_new_session=True,
         preexec_fn=follow_launcher,
     )

