@@ -1,1 +1,29 @@
-"""What people can do, one verb a file. Doors call `dispatch`, `available` and `make_preview` and decide nothing."""
+"""What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview`; they decide nothing."""
+
+from workbench.commands._arguments import ArgumentField, Arguments, Kind, fields_of
+from workbench.commands._command import Command, SystemCommand
+from workbench.commands._dispatch import dispatch
+from workbench.commands._previews import Check, Preview, find_preview, make_preview
+from workbench.commands._registry import COMMANDS, SYSTEM_COMMANDS
+from workbench.commands._result import Change, Result
+from workbench.commands.available import Offer, available
+
+__all__ = [
+    "COMMANDS",
+    "SYSTEM_COMMANDS",
+    "ArgumentField",
+    "Arguments",
+    "Change",
+    "Check",
+    "Command",
+    "Kind",
+    "Offer",
+    "Preview",
+    "Result",
+    "SystemCommand",
+    "available",
+    "dispatch",
+    "fields_of",
+    "find_preview",
+    "make_preview",
+]

@@ -1,0 +1,148 @@
+"""Arguments of commands: frozen dataclasses whose fields say how a form or a serializer asks for them.
+
+`parse` is the only reader of raw arguments; the web form and the REST serializer are made from `fields_of`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from workbench.errors import Sentence
+
+REASON_LENGTH = 15
+
+
+class Kind(StrEnum):
+    """What a field holds, for the doors to pick a widget or a schema."""
+
+    STEP = "step"
+    STEPS = "steps"
+    REFERENCE = "reference"
+    END_STATE = "end_state"
+    TEXT = "text"
+    REASON = "reason"
+    CHOICE = "choice"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentField:
+    """One argument as a door needs it. `choices` are words of the interface, never translated."""
+
+    name: str
+    kind: Kind
+    label: Any
+    help: Any = ""
+    required: bool = True
+    min_length: int = 0
+    max_length: int = 200
+    choices: tuple[str, ...] = ()
+
+
+def argument(kind: Kind, label: Any, *, default: Any = dataclasses.MISSING, **details: Any) -> Any:
+    """A dataclass field that describes itself; with a default it is optional."""
+    required = default is dataclasses.MISSING
+    metadata = {"argument": {"kind": kind, "label": label, "required": required, **details}}
+    return (
+        dataclasses.field(metadata=metadata)
+        if required
+        else dataclasses.field(default=default, metadata=metadata)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """The base of all arguments: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepArguments(Arguments):
+    """For verbs that apply to one step."""
+
+    step: str = argument(Kind.STEP, _("Step"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonArguments(Arguments):
+    """For writes: why, for whoever reads the case next."""
+
+    reason: str = argument(
+        Kind.REASON,
+        _("Reason"),
+        help=_("At least 15 characters, so that the next reader understands why."),
+        min_length=REASON_LENGTH,
+        max_length=2000,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepReasonArguments(StepArguments, ReasonArguments):
+    """For writes on one step."""
+
+
+def fields_of(arguments: type[Arguments]) -> tuple[ArgumentField, ...]:
+    """The fields in the order of a form; the reason comes last."""
+    found = [
+        ArgumentField(name=field.name, **field.metadata["argument"])
+        for field in dataclasses.fields(arguments)
+    ]
+    return tuple(sorted(found, key=lambda field: field.kind is Kind.REASON))
+
+
+def parse[A: Arguments](arguments: type[A], raw: Mapping[str, Any]) -> A | Mapping[str, Sentence]:
+    """The arguments, or a sentence for each field that is wrong. Unknown names are wrong too."""
+    values: dict[str, Any] = {}
+    problems: dict[str, Sentence] = {}
+    known = fields_of(arguments)
+    for field in known:
+        value = _clean(field, raw.get(field.name))
+        if isinstance(value, Sentence):
+            problems[field.name] = value
+        elif value or field.required:
+            values[field.name] = value
+    for name in sorted(set(raw) - {field.name for field in known}):
+        problems[name] = Sentence(_("This command has no such argument."))
+    return problems or arguments(**values)
+
+
+def _clean(field: ArgumentField, value: object) -> str | tuple[str, ...] | Sentence:
+    if field.kind is Kind.STEPS:
+        return _clean_list(value)
+    if value is None:
+        value = ""
+    if not isinstance(value, str):
+        return Sentence(_("This must be a text."))
+    text = value.replace("\r\n", "\n").strip()
+    if "\x00" in text or any(0xD800 <= ord(sign) <= 0xDFFF for sign in text):
+        return Sentence(_("This holds signs that cannot be stored."))
+    return _problem_with(field, text) or text
+
+
+def _problem_with(field: ArgumentField, text: str) -> Sentence | None:
+    if not text:
+        return _too_short(field) if field.required else None
+    if len(text) < field.min_length:
+        return _too_short(field)
+    if len(text) > field.max_length:
+        return Sentence(_("Write at most %(most)s characters."), {"most": field.max_length})
+    if field.choices and text not in field.choices:
+        return Sentence(_("Choose one of %(choices)s."), {"choices": ", ".join(field.choices)})
+    return None
+
+
+def _too_short(field: ArgumentField) -> Sentence:
+    if field.kind is Kind.REASON:
+        return Sentence(_("Write at least %(least)s characters as the reason."), {"least": field.min_length})
+    return Sentence(_("This is needed."))
+
+
+def _clean_list(value: object) -> tuple[str, ...] | Sentence:
+    parts = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        return Sentence(_("This must be a list of steps."))
+    return tuple(part for part in parts if part)

@@ -1,0 +1,72 @@
+"""What a command is: a name, a permission, its arguments, its own refusal and what it runs.
+
+A command holds no transaction and no lock: `_dispatch` opens both around it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from sagas import api
+from sagas.facts import Actor, Looked, RunFacts
+from workbench.commands._arguments import Arguments
+from workbench.errors import Refusal
+from workbench.policies import Permission
+
+
+class Command[A: Arguments](ABC):
+    """One verb on a handoff. The class is never instantiated; the registry holds it by its verb."""
+
+    verb: ClassVar[str]
+    label: ClassVar[Any]
+    """The button's text; `%(tool)s` is the tool of the offered step."""
+    label_alone: ClassVar[Any] = None
+    """The button's text where no step is offered; only needed where `label` names the tool."""
+    reach: ClassVar[str] = "record_only"
+    """read_only, writes or record_only; the preview of an allowed offer says it exactly."""
+    key: ClassVar[str] = ""
+    """The letter that picks it on the page; no key runs anything."""
+    permission: ClassVar[Permission] = Permission.SETTLE
+    arguments: ClassVar[type[Arguments]] = Arguments
+    needs_preview: ClassVar[bool] = False
+    """With a preview goes the version check: what was shown must still be so."""
+    claims: ClassVar[bool] = False
+    """The first action claims an unclaimed case and renews a claim of one's own."""
+    schedules: ClassVar[bool] = False
+    """Accepted means queued, not done: what comes of it shows on the page later."""
+    looks: ClassVar[bool] = False
+    """Reads the outside world before its transaction (`sagas.api.look`)."""
+    looks_for_preview: ClassVar[bool] = False
+    """The preview makes the same reads, to show what they find."""
+
+    @classmethod
+    def refusal(
+        cls, *, facts: RunFacts, roles: frozenset[Any], arguments: A, looked: Looked | None
+    ) -> Refusal | None:
+        """What speaks against these arguments, beyond `policies.why_not`; `looked` is what was just read."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def run(cls, desk: api.Desk, *, arguments: A, looked: Looked | None) -> None:
+        """Do it, under the desk's locks. Raises sagas.errors.NotAllowed."""
+
+
+class SystemCommand[A: Arguments](ABC):
+    """One verb on the whole system, without a handoff."""
+
+    verb: ClassVar[str]
+    label: ClassVar[Any]
+    permission: ClassVar[Permission]
+    arguments: ClassVar[type[Arguments]] = Arguments
+
+    @classmethod
+    def refusal(cls, *, arguments: A) -> Refusal | None:
+        """What speaks against these arguments, beyond the permission."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def run(cls, *, actor: Actor, arguments: A) -> None:
+        """Do it, inside the dispatcher's transaction."""

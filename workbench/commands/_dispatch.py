@@ -1,0 +1,309 @@
+"""The one way a command runs, whichever door it comes through.
+
+1. Arguments are read; the receipt of an earlier run answers at once.
+2. Evidence phase: a verb that needs a read makes it here, outside any transaction.
+3. One durable transaction: the command id is locked and its receipt looked for again, the desk locks the run,
+   rights, version, preview and evidence are judged on the facts under lock, the verb runs, the receipt is kept.
+   A refusal leaves its entry and nothing else.
+4. After the commit the bell is rung, best effort.
+Must not know any verb by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import OperationalError
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from sagas import api
+from sagas.errors import NotAllowed, NotFound
+from sagas.facts import Actor, Looked, RunFacts
+from workbench import policies
+from workbench.commands import _previews, _receipts, _staleness
+from workbench.commands._arguments import Arguments, parse
+from workbench.commands._command import Command, SystemCommand
+from workbench.commands._receipts import StillRunning
+from workbench.commands._registry import COMMANDS, SYSTEM_COMMANDS
+from workbench.commands._result import Change, Order, Result, refused
+from workbench.commands.claim import MINUTES
+from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, in_words
+from workbench.models import User
+from workbench.roles import Role
+
+LOCK_TIMEOUT = "55P03"
+COMMAND_ID = re.compile(r"[\x21-\x7e]{1,100}")
+
+
+def dispatch(
+    *,
+    actor: Actor,
+    person: User | None,
+    verb: str,
+    handoff_ref: str = "",
+    command_id: str,
+    saw_version: int | None = None,
+    arguments: Mapping[str, object],
+    preview_id: str = "",
+    door: str,
+) -> Result:
+    """Run `verb` as `actor`; every outcome is a Result, none an exception (a lost database aside)."""
+    order = Order(
+        verb=verb,
+        handoff_ref=handoff_ref,
+        command_id=command_id,
+        saw_version=saw_version,
+        arguments=arguments,
+        preview_id=preview_id,
+        door=door,
+    )
+    try:
+        if verb in COMMANDS:
+            return _on_handoff(COMMANDS[verb], actor, person, order)
+        if verb in SYSTEM_COMMANDS:
+            return api.retrying(lambda: _on_system(SYSTEM_COMMANDS[verb], actor, person, order))
+        return _without_run(actor, order, _not_found("no_such_verb", _("There is no such command.")))
+    except StillRunning:
+        text = _("The same request is still running. Nothing was sent a second time.")
+        return refused(order, Refusal(answer=Answer.BUSY, code="busy", sentence=Sentence(text)), facts=None)
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != LOCK_TIMEOUT:
+            raise
+        text = _("Others are working on this case right now. Nothing was sent. Try again in a moment.")
+        return refused(order, Refusal(answer=Answer.BUSY, code="busy", sentence=Sentence(text)), facts=None)
+    except NotFound:
+        return _without_run(actor, order, _not_found("no_such_case", _("There is no such case.")))
+
+
+def _on_handoff(command: type[Command[Any]], actor: Actor, person: User | None, order: Order) -> Result:
+    parsed = _parsed(command, order)
+    looked: Looked | None = None
+    if (
+        isinstance(parsed, Arguments)
+        and command.looks
+        and _worth_a_look(command, actor, person, order, parsed)
+    ):
+        looked = _look(order, parsed)
+    try:
+        result = api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
+    except _LookFirst:
+        # It was refusable a moment ago and is not any more: look after all.
+        assert isinstance(parsed, Arguments)
+        late = _look(order, parsed)
+        result = api.retrying(lambda: _transact(command, actor, person, order, parsed, late))
+    except NotAllowed as error:
+        # The desk has seen more than the policy did. Its transaction is gone; the refusal gets one of its own.
+        sentence = in_words(error.obstacle)
+        refusal = Refusal(answer=Answer.CONFLICT, code=error.obstacle.code, sentence=sentence)
+        result = api.retrying(lambda: _transact(command, actor, person, order, refusal, None))
+    if result.status is Answer.ACCEPTED and result.facts is not None:
+        api.ring(result.facts.ref)
+    return result
+
+
+class _LookFirst(Exception):
+    """Nothing speaks against the command, but its evidence is missing."""
+
+
+def _transact(
+    command: type[Command[Any]],
+    actor: Actor,
+    person: User | None,
+    order: Order,
+    parsed: Arguments | Refusal,
+    looked: Looked | None,
+) -> Result:
+    """Step 3. Raises StillRunning, _LookFirst, NotAllowed and NotFound; then nothing was written."""
+    with api.transaction():
+        _receipts.lock(actor, order.command_id)
+        try:
+            if (receipt := _receipts.earlier(actor, order)) is not None:
+                return _receipts.replay(receipt, order, api.handoff_facts(order.handoff_ref))
+        except Refused as error:
+            parsed = error.refusal
+        with api.desk(
+            order.handoff_ref,
+            actor=actor,
+            command_id=order.command_id,
+            reason=getattr(parsed, "reason", ""),
+            saw_version=order.saw_version,
+        ) as desk:
+            judged = _judge(command, actor, _roles(person), order, parsed, desk.facts, looked)
+            if judged is not None:
+                refusal, changed = judged
+                desk.refuse(order.verb, refusal.code, refusal.sentence.plain())
+                return refused(order, refusal, facts=desk.facts, changed=changed)
+            if command.looks and looked is None:
+                raise _LookFirst
+            if command.claims:
+                desk.claim(minutes=MINUTES)
+            command.run(desk, arguments=parsed, looked=looked)
+        facts = api.handoff_facts(order.handoff_ref)
+        receipt = _receipts.keep(actor, order, scheduled=command.schedules, facts=facts)
+        return _accepted(order, receipt.at, scheduled=command.schedules, facts=facts)
+
+
+def _judge(
+    command: type[Command[Any]],
+    actor: Actor,
+    roles: frozenset[Role],
+    order: Order,
+    parsed: Arguments | Refusal,
+    facts: RunFacts,
+    looked: Looked | None,
+) -> tuple[Refusal, tuple[Change, ...]] | None:
+    """The first thing that speaks against the command, and what changed where that explains it.
+
+    Rights come first, then what others did meanwhile, then mistakes in the form, then the rules of the case.
+    """
+    refusal = policies.why_not_permitted(actor=actor, roles=roles, permission=command.permission)
+    if refusal is not None:
+        return refusal, ()
+    step = _step(parsed, facts)
+    preview = _previews.stored(order.preview_id, actor)
+    refusal = policies.why_not(actor=actor, roles=roles, facts=facts, verb=order.verb, step=step)
+    stale = _previews.why_stale(command, order, facts, preview)
+    if stale is not None and not (refusal is not None and refusal.code == "held"):
+        return stale, _staleness.changes(facts, preview)
+    if refusal is not None and refusal.code == "held":
+        return refusal, _staleness.changes(facts, preview) if stale else ()
+    if isinstance(parsed, Refusal):
+        return parsed, ()
+    refusal = (
+        _unknown_step(facts, parsed)
+        or refusal
+        or _previews.why_unusable(command, order, facts, preview, _shown_step(parsed))
+        or (None if command.looks and looked is None else _own(command, facts, roles, parsed, looked))
+    )
+    return None if refusal is None else (refusal, ())
+
+
+def _own(
+    command: type[Command[Any]],
+    facts: RunFacts,
+    roles: frozenset[Role],
+    parsed: Arguments,
+    looked: Looked | None,
+) -> Refusal | None:
+    return command.refusal(facts=facts, roles=roles, arguments=parsed, looked=looked)
+
+
+def _worth_a_look(
+    command: type[Command[Any]], actor: Actor, person: User | None, order: Order, parsed: Arguments
+) -> bool:
+    """Whether nothing but missing evidence speaks against the command: no call for what is refused anyway."""
+    facts = api.handoff_facts(order.handoff_ref)
+    try:
+        if _receipts.earlier(actor, order) is not None:
+            return False
+    except Refused:
+        return False
+    return _judge(command, actor, _roles(person), order, parsed, facts, None) is None
+
+
+def _look(order: Order, parsed: Arguments) -> Looked:
+    facts = api.handoff_facts(order.handoff_ref)
+    step, reference = getattr(parsed, "step", ""), getattr(parsed, "reference", "")
+    return api.look(facts, order.verb, step=step, reference=reference)
+
+
+def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | None, order: Order) -> Result:
+    """Freeze and unfreeze: the same steps without a case."""
+    parsed = _parsed(command, order)
+    with api.transaction():
+        _receipts.lock(actor, order.command_id)
+        try:
+            if (receipt := _receipts.earlier(actor, order)) is not None:
+                return _receipts.replay(receipt, order, None)
+        except Refused as error:
+            parsed = error.refusal
+        refusal = policies.why_not_permitted(actor=actor, roles=_roles(person), permission=command.permission)
+        if refusal is None:
+            refusal = parsed if isinstance(parsed, Refusal) else command.refusal(arguments=parsed)
+        if refusal is not None:
+            return _without_run(actor, order, refusal)
+        command.run(actor=actor, arguments=parsed)
+        receipt = _receipts.keep(actor, order, scheduled=False, facts=None)
+        return _accepted(order, receipt.at, scheduled=False, facts=None)
+
+
+def _parsed(command: type[Command[Any]] | type[SystemCommand[Any]], order: Order) -> Arguments | Refusal:
+    if not COMMAND_ID.fullmatch(order.command_id):
+        return _invalid("command_id", Sentence(_("A request needs an id of 1 to 100 plain characters.")))
+    parsed = parse(command.arguments, order.arguments)
+    if isinstance(parsed, Arguments):
+        return parsed
+    text = ngettext_lazy(
+        "Nothing was sent. One thing to fix: %(first)s",
+        "Nothing was sent. %(count)s things to fix, first: %(first)s",
+        len(parsed),
+    )
+    first = next(iter(parsed.values()))
+    sentence = Sentence(text, {"first": first, "count": len(parsed)})
+    return Refusal(answer=Answer.INVALID, code="invalid", sentence=sentence, fields=parsed)
+
+
+def _step(parsed: Arguments | Refusal, facts: RunFacts) -> str:
+    step = getattr(parsed, "step", "")
+    return step if any(action.step == step for action in facts.actions) else ""
+
+
+def _shown_step(parsed: Arguments) -> str:
+    """What a preview of these arguments is about: one step, or the case ("")."""
+    steps = getattr(parsed, "steps", ())
+    return ", ".join(steps) if steps else getattr(parsed, "step", "")
+
+
+def _unknown_step(facts: RunFacts, parsed: Arguments) -> Refusal | None:
+    known = {action.step for action in facts.actions}
+    named = {"step": getattr(parsed, "step", ""), "steps": getattr(parsed, "steps", ())}
+    if named["step"] and named["step"] not in known:
+        return _invalid("step", Sentence(_("This case has no such step.")))
+    if not set(named["steps"]) <= known:
+        return _invalid("steps", Sentence(_("This case has no such step.")))
+    return None
+
+
+def _invalid(field: str, sentence: Sentence) -> Refusal:
+    return Refusal(answer=Answer.INVALID, code="invalid", sentence=sentence, fields={field: sentence})
+
+
+def _not_found(code: str, text: object) -> Refusal:
+    return Refusal(answer=Answer.NOT_FOUND, code=code, sentence=Sentence(text))
+
+
+def _roles(person: User | None) -> frozenset[Role]:
+    return frozenset() if person is None else person.current_roles()
+
+
+def _accepted(order: Order, at: datetime, *, scheduled: bool, facts: RunFacts | None) -> Result:
+    queued = _("Accepted at %(at)s and queued. What comes of it will show here.")
+    sentence = Sentence(queued if scheduled else _("Recorded at %(at)s."), {"at": Moment(at, seconds=True)})
+    return Result(
+        status=Answer.ACCEPTED,
+        verb=order.verb,
+        command_id=order.command_id,
+        code=order.verb,
+        sentence=sentence,
+        facts=facts,
+        saw_version=order.saw_version,
+        scheduled=scheduled,
+        at=at,
+    )
+
+
+def _without_run(actor: Actor, order: Order, refusal: Refusal) -> Result:
+    """Refuse where there is no case to write the refusal's entry to."""
+    after = {
+        "verb": order.verb,
+        "target": order.handoff_ref,
+        "code": refusal.code,
+        "sentence": refusal.sentence.plain(),
+        "door": order.door,
+    }
+    api.log(name="command.refused", actor=actor, after=after, command_id=order.command_id)
+    return refused(order, refusal, facts=None)

@@ -1,0 +1,228 @@
+"""Previews: what a command would do, stored as shown, so that running it can be held to it (S1-16).
+
+A preview belongs to one person, verb, step and version of the case and lives for five minutes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext_lazy as _
+
+from sagas import api
+from sagas.facts import Actor, ConditionCheck, EndStateCheck, PlannedCall, RunFacts
+from workbench import policies
+from workbench.commands import _staleness
+from workbench.commands._command import Command
+from workbench.commands._registry import COMMANDS
+from workbench.commands._result import Order
+from workbench.errors import Answer, Refusal, Refused, Sentence
+from workbench.models import Preview as StoredPreview
+from workbench.models import User
+
+LIFE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing checked when the preview was made. `code` names the sentence, `parts` fill it; `ok` None = not known."""
+
+    code: str
+    ok: bool | None
+    parts: Mapping[str, str]
+    at: datetime
+
+    @property
+    def text(self) -> Sentence:
+        """The check in the reader's language."""
+        return Sentence(CHECKS[self.code], self.parts)
+
+
+CHECKS: Mapping[str, Any] = {
+    "version": _("The case is at version %(version)s"),
+    "claim_free": _("Nobody works on this case"),
+    "claim_own": _("You work on this case"),
+    "no_freeze": _("No freeze covers this"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The server's answer to "what would happen": the five sections of the page.
+
+    `calls` in running order; `checks` made just now; `outcomes` as codes (answer, what it leads to);
+    `irreversible` what cannot be taken back; `end_states` with the conditions as just read.
+    """
+
+    id: str
+    verb: str
+    step: str
+    handoff_ref: str
+    run_ref: str
+    version: int
+    calls: tuple[PlannedCall, ...]
+    checks: tuple[Check, ...]
+    outcomes: tuple[tuple[str, str], ...]
+    irreversible: tuple[str, ...]
+    end_states: tuple[EndStateCheck, ...]
+    needs_signoff: bool
+    made_at: datetime
+    expires_at: datetime
+
+
+def make_preview(*, actor: Actor, person: User | None, facts: RunFacts, verb: str, step: str = "") -> Preview:
+    """Store and return a preview. Raises Refused where the command itself would be refused now."""
+    command = COMMANDS[verb]
+    roles = frozenset() if person is None else person.current_roles()
+    refusal = policies.why_not(actor=actor, roles=roles, facts=facts, verb=verb, step=step)
+    if refusal is not None:
+        raise Refused(refusal)
+    planned = api.preview(facts, verb, step=step)
+    looked = api.look(facts, verb, step=step) if command.looks_for_preview else None
+    assert facts.handoff is not None  # why_not has refused every run without one
+    preview = Preview(
+        id=f"pv_{secrets.token_hex(8)}",
+        verb=verb,
+        step=step,
+        handoff_ref=facts.handoff.ref,
+        run_ref=facts.ref,
+        version=facts.version,
+        calls=planned.calls,
+        checks=_checks(facts),
+        outcomes=planned.outcomes,
+        irreversible=planned.irreversible,
+        end_states=looked.end_states if looked else (),
+        needs_signoff=planned.needs_signoff,
+        made_at=facts.now,
+        expires_at=facts.now + LIFE,
+    )
+    _store(preview, actor, facts)
+    return preview
+
+
+def find_preview(preview_id: str, *, actor: Actor) -> Preview | None:
+    """A preview of one's own as it was shown, expired or not."""
+    row = stored(preview_id, actor)
+    return None if row is None else _restored(row)
+
+
+def stored(preview_id: str, actor: Actor) -> StoredPreview | None:
+    """The row behind a preview of one's own."""
+    return StoredPreview.objects.filter(ref=preview_id, actor_id=actor.id).first() if preview_id else None
+
+
+def why_stale(
+    command: type[Command[Any]], order: Order, facts: RunFacts, preview: StoredPreview | None
+) -> Refusal | None:
+    """Whether the author saw another version of the case than the one under lock."""
+    if not command.needs_preview:
+        return None
+    seen = {order.saw_version, preview.run_version if preview else None} - {None, facts.version}
+    if not seen:
+        return None
+    text = _("This case changed while you were reading. Nothing was sent.")
+    return Refusal(answer=Answer.CONFLICT, code="stale", sentence=Sentence(text))
+
+
+def why_unusable(
+    command: type[Command[Any]], order: Order, facts: RunFacts, preview: StoredPreview | None, step: str
+) -> Refusal | None:
+    """Whether the preview that came along is missing, expired or one of something else."""
+    if not command.needs_preview:
+        return None
+    if not order.preview_id:
+        text = _("Nothing was sent. Look at the preview first.")
+        return Refusal(answer=Answer.INVALID, code="preview_needed", sentence=Sentence(text))
+    if preview is None or preview.expires_at <= facts.now:
+        text = _("This preview has expired. Nothing was sent. Look at a new one.")
+        return Refusal(answer=Answer.EXPIRED, code="preview_expired", sentence=Sentence(text))
+    if (preview.verb, preview.handoff_ref, preview.step) != (order.verb, order.handoff_ref, step):
+        text = _("This preview shows something else. Nothing was sent. Look at a new one.")
+        return Refusal(answer=Answer.INVALID, code="preview_of_other", sentence=Sentence(text))
+    return None
+
+
+def _checks(facts: RunFacts) -> tuple[Check, ...]:
+    """What `policies.why_not` has just looked at, said in the affirmative."""
+    claim = "claim_own" if policies.holder(facts) else "claim_free"
+    version = {"version": str(facts.version)}
+    return (
+        Check(code="version", ok=True, parts=version, at=facts.now),
+        Check(code=claim, ok=True, parts={}, at=facts.now),
+        Check(code="no_freeze", ok=True, parts={}, at=facts.now),
+    )
+
+
+_ROW = ("id", "verb", "step", "handoff_ref", "run_ref", "version", "made_at", "expires_at")
+
+
+def _store(preview: Preview, actor: Actor, facts: RunFacts) -> None:
+    content = {name: value for name, value in dataclasses.asdict(preview).items() if name not in _ROW}
+    StoredPreview.objects.create(
+        ref=preview.id,
+        actor_id=actor.id,
+        verb=preview.verb,
+        step=preview.step,
+        handoff_ref=preview.handoff_ref,
+        run_ref=preview.run_ref,
+        run_version=preview.version,
+        content=_plain(content),
+        seen=_staleness.snapshot(facts),
+        created_at=preview.made_at,
+        expires_at=preview.expires_at,
+    )
+
+
+def _restored(row: StoredPreview) -> Preview:
+    content: Mapping[str, Any] = row.content
+    return Preview(
+        id=row.ref,
+        verb=row.verb,
+        step=row.step,
+        handoff_ref=row.handoff_ref,
+        run_ref=row.run_ref,
+        version=row.run_version,
+        calls=tuple(PlannedCall(**call) for call in content["calls"]),
+        checks=tuple(Check(**{**check, "at": _time(check["at"])}) for check in content["checks"]),
+        outcomes=tuple((when, then) for when, then in content["outcomes"]),
+        irreversible=tuple(content["irreversible"]),
+        end_states=tuple(_end_state(state) for state in content["end_states"]),
+        needs_signoff=content["needs_signoff"],
+        made_at=row.created_at,
+        expires_at=row.expires_at,
+    )
+
+
+def _end_state(state: Mapping[str, Any]) -> EndStateCheck:
+    conditions = (
+        ConditionCheck(**{**condition, "read_at": _time(condition["read_at"])})
+        for condition in state["conditions"]
+    )
+    return EndStateCheck(**{**state, "conditions": tuple(conditions)})
+
+
+def _time(text: str) -> datetime:
+    value = parse_datetime(text)
+    assert value is not None  # written by `_plain`
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Only what JSON knows; times as ISO texts."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case dict():
+            return {str(name): _plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_plain(part) for part in value]
+        case str():
+            return str(value)
+        case _:
+            return value

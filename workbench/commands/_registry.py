@@ -1,0 +1,44 @@
+"""Every verb by its name; the names are URL parts, words of the trail and words of the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.commands._command import Command, SystemCommand
+from workbench.commands.claim import Claim
+from workbench.commands.comment import Comment
+from workbench.commands.compensate import Compensate
+from workbench.commands.escalate import Escalate
+from workbench.commands.freeze import Freeze
+from workbench.commands.mark_acceptable import MarkAcceptable
+from workbench.commands.query_status import QueryStatus
+from workbench.commands.release import Release
+from workbench.commands.resolve_happened import ResolveHappened
+from workbench.commands.resolve_not_happened import ResolveNotHappened
+from workbench.commands.resume import Resume
+from workbench.commands.retry import Retry
+from workbench.commands.stop_and_compensate import StopAndCompensate
+from workbench.commands.unfreeze import Unfreeze
+
+# In the order of the Decide panel: look, repeat, record, accept, make up for, pass on; then the claim and remarks.
+_ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
+    QueryStatus,
+    Retry,
+    ResolveHappened,
+    ResolveNotHappened,
+    MarkAcceptable,
+    Compensate,
+    StopAndCompensate,
+    Resume,
+    Escalate,
+    Claim,
+    Release,
+    Comment,
+)
+_ON_THE_SYSTEM: tuple[type[SystemCommand[Any]], ...] = (Freeze, Unfreeze)
+
+COMMANDS: Mapping[str, type[Command[Any]]] = {command.verb: command for command in _ON_HANDOFFS}
+SYSTEM_COMMANDS: Mapping[str, type[SystemCommand[Any]]] = {
+    command.verb: command for command in _ON_THE_SYSTEM
+}

@@ -1,0 +1,75 @@
+"""What changed since the author looked, for the answer to a stale page. Compares, decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+
+from sagas import api
+from sagas.facts import EntryFacts, RunFacts
+from workbench.commands._result import Change
+from workbench.models import Preview
+
+MOST = 20
+
+
+def snapshot(facts: RunFacts) -> dict[str, Any]:
+    """What a page showed, small enough to be stored with every preview."""
+    return {
+        "version": facts.version,
+        "at": facts.now.isoformat(),
+        "state": str(facts.state),
+        "steps": _steps(facts),
+        "claim": _claim(facts),
+    }
+
+
+def changes(facts: RunFacts, preview: Preview | None) -> tuple[Change, ...]:
+    """What is different from the preview, then the entries since, oldest first. Without one: the last entries."""
+    entries = api.entries(facts.ref)
+    if preview is None:
+        return tuple(_entry(entry) for entry in entries[-3:])
+    seen_at = parse_datetime(preview.seen["at"])
+    since = [entry for entry in entries if seen_at is None or entry.at > seen_at]
+    return (*_differences(preview.seen, facts), *(_entry(entry) for entry in since[-MOST:]))
+
+
+def _differences(seen: Mapping[str, Any], facts: RunFacts) -> Iterator[Change]:
+    if seen["version"] != facts.version:
+        yield Change(kind="case", what="version", saw=str(seen["version"]), now=str(facts.version))
+    if seen["state"] != facts.state:
+        yield Change(kind="case", what="state", saw=seen["state"], now=str(facts.state))
+    for step, state in _steps(facts).items():
+        saw = seen["steps"].get(step, "")
+        if saw != state:
+            yield Change(kind="step", what=step, saw=saw, now=state)
+    if seen["claim"] != _claim(facts):
+        at: datetime | None = facts.handoff.claimed_at if facts.handoff else None
+        yield Change(
+            kind="claim", what="claim", saw=seen["claim"], now=_claim(facts), by=_claim(facts), at=at
+        )
+
+
+def _steps(facts: RunFacts) -> dict[str, str]:
+    """Each step's state, with its compensation's where that has begun."""
+    states: dict[str, str] = {}
+    for action in facts.actions:
+        state = str(action.state)
+        compensation = action.compensation
+        if compensation is not None and compensation.state not in ("registered", "voided"):
+            state = f"{state}, compensation {compensation.state}"
+        states[action.step] = state
+    return states
+
+
+def _claim(facts: RunFacts) -> str:
+    return facts.handoff.claimed_by_name if facts.handoff else ""
+
+
+def _entry(entry: EntryFacts) -> Change:
+    return Change(
+        kind="entry", what=entry.name, saw=entry.source, now=entry.target, by=entry.actor_name, at=entry.at
+    )

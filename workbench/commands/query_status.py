@@ -1,0 +1,30 @@
+"""Query status: ask the outside system whether a call took effect. It reads only; the answer decides (S3-8)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext_lazy as _
+
+from sagas import api
+from sagas.facts import Looked
+from workbench.commands._arguments import Arguments, StepArguments
+from workbench.commands._command import Command
+
+
+class QueryStatus(Command[StepArguments]):
+    """Schedules the query; no reason is asked for what changes nothing outside."""
+
+    verb: ClassVar[str] = "query_status"
+    label: ClassVar[Any] = _("Query status of %(tool)s")
+    label_alone: ClassVar[Any] = _("Query status")
+    reach: ClassVar[str] = "read_only"
+    key: ClassVar[str] = "q"
+    arguments: ClassVar[type[Arguments]] = StepArguments
+    needs_preview: ClassVar[bool] = True
+    claims: ClassVar[bool] = True
+    schedules: ClassVar[bool] = True
+
+    @classmethod
+    def run(cls, desk: api.Desk, *, arguments: StepArguments, looked: Looked | None) -> None:
+        desk.query_status(arguments.step)

@@ -1,0 +1,262 @@
+"""Who may do what, when: the only permission code of the product (security.md 3.3).
+
+`why_not` answers for the switched-off button, for the form and for the API alike; its sentence is what each of
+them shows. It decides on values only and writes nothing. What is possible at all is the engine's knowledge
+(`sagas.api.obstacle`); this module adds who may, who works on it, what is frozen and how much is at stake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from sagas import api
+from sagas.facts import ActionFacts, Actor, ActorKind, FreezeFacts, HandoffFacts, RunFacts
+from sagas.states import ActionState, Direction, HandoffState
+from tools.contract import Level
+from workbench.errors import Answer, Moment, Refusal, Sentence, in_words
+from workbench.roles import Role
+
+LEVELS = tuple(Level)
+# Figures in the run's own currency: at or above which amount a case counts as how much.
+AMOUNT_BANDS = (
+    (Decimal(100_000), Level.CRITICAL),
+    (Decimal(10_000), Level.HIGH),
+    (Decimal(1_000), Level.MEDIUM),
+)
+
+
+class Permission(StrEnum):
+    """What a role may be allowed to do; each command names one."""
+
+    READ = "read"
+    SETTLE = "settle"
+    FREEZE = "freeze"
+    UNFREEZE = "unfreeze"
+
+
+SETTLERS = frozenset({Role.OPERATOR, Role.LEAD, Role.APPROVER})
+HOLDERS: Mapping[Permission, frozenset[Role]] = {
+    Permission.READ: SETTLERS | {Role.AUDITOR, Role.OWNER},
+    Permission.SETTLE: SETTLERS,
+    Permission.FREEZE: SETTLERS | {Role.ADMIN},
+    Permission.UNFREEZE: frozenset({Role.LEAD, Role.ADMIN}),
+}
+RISK_LIMIT: Mapping[Role, Level] = {
+    Role.OPERATOR: Level.MEDIUM,
+    Role.APPROVER: Level.MEDIUM,
+    Role.LEAD: Level.HIGH,
+}
+# What decides over effects that stay or are made up for; the other verbs repeat or record what was decided.
+RISKY = frozenset({"compensate", "stop_and_compensate", "mark_acceptable"})
+# Remarks merge, so nobody's claim stands in their way; a lead may take a claim over.
+CLAIM_FREE = frozenset({"comment", "escalate"})
+
+ROLE_WORDS: Mapping[Role, object] = {
+    Role.OPERATOR: pgettext_lazy("role", "operator"),
+    Role.LEAD: pgettext_lazy("role", "lead"),
+    Role.APPROVER: pgettext_lazy("role", "approver"),
+    Role.AUDITOR: pgettext_lazy("role", "auditor"),
+    Role.OWNER: pgettext_lazy("role", "owner"),
+    Role.ADMIN: pgettext_lazy("role", "admin"),
+}
+LEVEL_WORDS: Mapping[Level, object] = {
+    Level.LOW: pgettext_lazy("risk", "low"),
+    Level.MEDIUM: pgettext_lazy("risk", "medium"),
+    Level.HIGH: pgettext_lazy("risk", "high"),
+    Level.CRITICAL: pgettext_lazy("risk", "critical"),
+}
+
+
+def why_not(
+    *, actor: Actor, roles: frozenset[Role], facts: RunFacts, verb: str, step: str = ""
+) -> Refusal | None:
+    """The first reason why `actor` cannot do `verb` to the case in `facts` now; None when they can.
+
+    Order: who they are, whether the case is open, who works on it, freezes, the engine's own obstacle, risk.
+    """
+    return (
+        why_not_permitted(actor=actor, roles=roles, permission=Permission.SETTLE)
+        or _why_not_open(facts, verb)
+        or _why_not_claimed(actor, roles, facts, verb)
+        or _why_not_frozen(facts, verb, step)
+        or _why_not_possible(facts, verb, step)
+        or _why_not_within_limit(roles, facts, verb, step)
+    )
+
+
+def why_not_permitted(*, actor: Actor, roles: frozenset[Role], permission: Permission) -> Refusal | None:
+    """Whether somebody of these roles may at all, whatever the case. Tokens never hold a permission (E-3)."""
+    if actor.kind is not ActorKind.HUMAN:
+        text = _("Agents and integrations cannot decide. They may read next_allowed and ask a person.")
+        return _forbidden("people_only", text)
+    if roles & HOLDERS[permission]:
+        return None
+    parts = {"roles": _words(roles), "holders": _words(HOLDERS[permission])}
+    if not roles:
+        return _forbidden(
+            "no_role", _("Your account holds no role. These roles can do this: %(holders)s."), parts
+        )
+    text = _("Your role (%(roles)s) does not include this. These roles can do it: %(holders)s.")
+    return _forbidden("role", text, parts)
+
+
+def why_not_unproven(*, roles: frozenset[Role], action: ActionFacts) -> Refusal | None:
+    """Recording what no read has proved, for an irreversible step, takes a lead (engine.md, section 6)."""
+    if action.contract.recovery_class != "irreversible" or Role.LEAD in roles:
+        return None
+    text = _("%(tool)s is irreversible and no read proved what you state. A lead can record it.")
+    return _forbidden("unproven_irreversible", text, {"tool": action.tool})
+
+
+def risk(facts: RunFacts, verb: str = "", step: str = "") -> Level:
+    """How much is at stake: the highest of contract levels, amount band and an irreversible effect in the plan."""
+    at_stake = [action.contract.level for action in facts.actions if _matters(action)]
+    planned = bool(verb) and bool(api.preview(facts, verb, step=step).irreversible)
+    return _highest([*at_stake, amount_level(facts.amount), Level.HIGH if planned else Level.LOW])
+
+
+def amount_level(amount: str) -> Level:
+    """The band of an amount; no amount, or one that is no number, says nothing."""
+    try:
+        figure = abs(Decimal(amount)) if amount else Decimal(0)
+    except InvalidOperation:
+        return Level.LOW
+    return next((level for least, level in AMOUNT_BANDS if figure >= least), Level.LOW)
+
+
+def limit(roles: frozenset[Role]) -> Level | None:
+    """Up to which risk somebody of these roles decides alone."""
+    limits = [RISK_LIMIT[role] for role in roles if role in RISK_LIMIT]
+    return _highest(limits) if limits else None
+
+
+def holder(facts: RunFacts) -> HandoffFacts | None:
+    """The handoff if somebody's claim on it is in force at the facts' own time."""
+    handoff = facts.handoff
+    if handoff is None or handoff.state is not HandoffState.CLAIMED or not handoff.claimed_by:
+        return None
+    in_force = handoff.claim_until is not None and handoff.claim_until > facts.now
+    return handoff if in_force else None
+
+
+def freeze_on(facts: RunFacts, verb: str, step: str = "") -> FreezeFacts | None:
+    """The freeze that stops `verb` on this case, if any: status queries and remarks always go on (law 12)."""
+    stopped_by = _scopes_that_stop(verb, facts.direction)
+    covers = {"all", f"workflow:{facts.definition.name}", f"team:{facts.team}"} | {
+        f"tool:{tool}" for tool in _tools(facts, step)
+    }
+    return next((f for f in facts.freezes if f.scope in stopped_by and f.applies_to in covers), None)
+
+
+def _why_not_open(facts: RunFacts, verb: str) -> Refusal | None:
+    handoff = facts.handoff
+    if handoff is None:
+        return _conflict("no_handoff", _("This run does not wait for a person."))
+    if handoff.state is HandoffState.RESOLVED and handoff.resolved_at is not None:
+        text = _("This case was closed at %(at)s. Nothing can be changed.")
+        return _conflict("closed", text, {"at": Moment(handoff.resolved_at, facts.now)})
+    return None
+
+
+def _why_not_claimed(actor: Actor, roles: frozenset[Role], facts: RunFacts, verb: str) -> Refusal | None:
+    held = holder(facts)
+    if verb == "release" and (held is None or held.claimed_by != actor.id):
+        return _conflict("not_yours", _("You do not hold this case, so there is nothing to release."))
+    if held is None or held.claimed_by == actor.id or verb in CLAIM_FREE:
+        return None
+    if verb == "claim" and Role.LEAD in roles:
+        return None
+    parts = {"who": held.claimed_by_name, "since": Moment(held.claimed_at or facts.now, facts.now)}
+    return _conflict("held", _("%(who)s works on this since %(since)s."), parts)
+
+
+def _why_not_frozen(facts: RunFacts, verb: str, step: str) -> Refusal | None:
+    freeze = freeze_on(facts, verb, step)
+    if freeze is None:
+        return None
+    parts = {"who": freeze.by, "since": Moment(freeze.at, facts.now), "why": freeze.reason}
+    text = _("Frozen since %(since)s by %(who)s: %(why)s. It can run after the freeze is lifted.")
+    return Refusal(answer=Answer.FROZEN, code="frozen", sentence=Sentence(text, parts))
+
+
+def _why_not_possible(facts: RunFacts, verb: str, step: str) -> Refusal | None:
+    obstacle = api.obstacle(facts, verb, step=step)
+    if obstacle is None:
+        return None
+    return Refusal(answer=Answer.CONFLICT, code=obstacle.code, sentence=in_words(obstacle))
+
+
+def _why_not_within_limit(roles: frozenset[Role], facts: RunFacts, verb: str, step: str) -> Refusal | None:
+    if verb not in RISKY:
+        return None
+    at_stake, allowed = risk(facts, verb, step), limit(roles)
+    if allowed is not None and LEVELS.index(at_stake) <= LEVELS.index(allowed):
+        return None
+    able = [role for role, upto in RISK_LIMIT.items() if LEVELS.index(at_stake) <= LEVELS.index(upto)]
+    parts = {
+        "risk": LEVEL_WORDS[at_stake],
+        "limit": LEVEL_WORDS[allowed or Level.LOW],
+        "holders": _words(able),
+    }
+    if able:
+        text = _("The risk is %(risk)s and your role decides up to %(limit)s. These roles can: %(holders)s.")
+    else:
+        text = _("The risk is %(risk)s and your role decides up to %(limit)s. No role decides this alone.")
+    return _forbidden("risk_limit", text, parts)
+
+
+def _scopes_that_stop(verb: str, direction: Direction) -> frozenset[str]:
+    compensating = verb in {"compensate", "stop_and_compensate"} or (
+        verb == "resume" and direction is Direction.UNDO
+    )
+    if compensating:
+        return frozenset({"writes", "everything"})
+    if verb in {"retry", "resume"}:
+        return frozenset({"forward", "writes", "everything"})
+    if verb in {"resolve_happened", "resolve_not_happened", "mark_acceptable"}:
+        return frozenset({"everything"})
+    return frozenset()
+
+
+def _tools(facts: RunFacts, step: str) -> Iterable[str]:
+    for action in facts.actions:
+        if not step or action.step == step:
+            yield action.tool
+            if action.compensation is not None:
+                yield action.compensation.tool
+
+
+def _matters(action: ActionFacts) -> bool:
+    idle = {ActionState.NOT_STARTED, ActionState.SKIPPED, ActionState.SUPERSEDED, ActionState.COMPENSATED}
+    return action.contract.has_effect and action.state not in idle
+
+
+def _highest(levels: Iterable[Level]) -> Level:
+    return max(levels, key=LEVELS.index, default=Level.LOW)
+
+
+def _words(roles: Iterable[Role]) -> _RoleList:
+    return _RoleList(tuple(role for role in Role if role in set(roles)))
+
+
+class _RoleList(tuple[Role, ...]):
+    """Role names in the reader's language, in the order of the vocabulary."""
+
+    def __new__(cls, roles: tuple[Role, ...]) -> _RoleList:
+        return super().__new__(cls, roles)
+
+    def __str__(self) -> str:
+        return str(_(", ")).join(str(ROLE_WORDS[role]) for role in self)
+
+
+def _forbidden(code: str, text: object, parts: Mapping[str, object] | None = None) -> Refusal:
+    return Refusal(answer=Answer.FORBIDDEN, code=code, sentence=Sentence(text, parts or {}))
+
+
+def _conflict(code: str, text: object, parts: Mapping[str, object] | None = None) -> Refusal:
+    return Refusal(answer=Answer.CONFLICT, code=code, sentence=Sentence(text, parts or {}))
