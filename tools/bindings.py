@@ -89,29 +89,31 @@ def _look_up(binding: Mapping[str, Json], scope: Mapping[str, Json], where: str)
 
 def bindings_in(value: Json) -> Iterator[Binding]:
     """Every well-formed binding inside a template, in document order."""
-    for where, part in places(value):
+    for path, part in paths(value):
         if not fault(part):
             yield Binding(
-                where=where,
+                where=pointer_to(path),
                 source=part["from"],
                 pointer=part.get("pointer", ""),
                 has_default="default" in part,
             )
 
 
-def places(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Every place that is meant as a binding, well-formed or not: (pointer in the template, the dict)."""
+def paths(
+    value: Json, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], dict[str, Json]]]:
+    """Every place that is meant as a binding, well-formed or not: (path in the template, the dict)."""
     if isinstance(value, dict):
         if is_literal(value):
             return
         if is_binding(value):
-            yield pointer_to(path), value
+            yield path, value
             return
         for name, part in value.items():
-            yield from places(part, (*path, name))
+            yield from paths(part, (*path, name))
     elif isinstance(value, list | tuple):
         for index, part in enumerate(value):
-            yield from places(part, (*path, index))
+            yield from paths(part, (*path, index))
 
 
 def sources(value: Json) -> set[str]:

@@ -63,7 +63,10 @@ class Business:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A versioned workflow. `deadlines` maps a handoff reason to minutes; "default" is 60."""
+    """A versioned workflow. `deadlines` maps a handoff reason to minutes; "default" is 60.
+
+    `titles` holds the title in other languages.
+    """
 
     name: str
     version: int

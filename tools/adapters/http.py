@@ -24,8 +24,8 @@ from tools.contract import Contract, HttpCall, Json, KeySupport
 from tools.outcome import Observation, Seen
 from tools.payload import Unreadable, as_text, parse
 from tools.pointers import MISSING
+from tools.url_templates import PLACEHOLDER
 
-PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_-]+)\}")
 _HEADERS_KEPT = ("retry-after", "date", "etag", "content-type", "location", "idempotency-replayed")
 _HEADER_LONGEST = 500
 _ALWAYS = {

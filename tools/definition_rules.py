@@ -1,0 +1,74 @@
+"""What must agree inside one definition beyond its form. What needs contracts is the lint's work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tools import bindings
+from tools.contract import Json
+from tools.contract_rules import value_faults
+from tools.declared import declares
+from tools.json_schema import faults_of_schema
+from tools.problems import Fault, Path
+
+
+def faults_of_definition(document: Json) -> Iterator[Fault]:
+    """Everything that does not agree, in no particular order."""
+    for inner, message in faults_of_schema(document["input_schema"]):
+        yield Fault(path=("input_schema", *inner), message=message, remedy="See JSON Schema 2020-12.")
+    yield from _twice(document, "steps")
+    yield from _twice(document, "end_states")
+    yield from _bindings(document)
+    for path, condition in _conditions(document):
+        if "step" not in condition:
+            yield from value_faults(condition, path)
+
+
+def _twice(document: Json, name: str) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for index, part in enumerate(document.get(name, [])):
+        if part["id"] in first:
+            yield Fault(
+                path=(name, index, "id"),
+                message=f"`{part['id']}` is the id of {name}[{first[part['id']]}] already",
+                remedy="Give it an id of its own.",
+            )
+        first.setdefault(part["id"], index)
+
+
+def _conditions(document: Json) -> Iterator[tuple[Path, Json]]:
+    for index, end_state in enumerate(document.get("end_states", [])):
+        for number, condition in enumerate(end_state["conditions"]):
+            yield ("end_states", index, "conditions", number), condition
+
+
+def _bindings(document: Json) -> Iterator[Fault]:
+    templates: list[tuple[Path, Json]] = [(("business",), document.get("business", {}))]
+    templates += [(("steps", index, "args"), step["args"]) for index, step in enumerate(document["steps"])]
+    for path, condition in _conditions(document):
+        templates += [
+            ((*path, "args"), condition.get("args", {})),
+            ((*path, "value"), condition.get("value")),
+        ]
+    for path, template in templates:
+        for inner, part in bindings.paths(template):
+            yield from _binding(document, (*path, *inner), part)
+
+
+def _binding(document: Json, where: Path, part: dict[str, Json]) -> Iterator[Fault]:
+    if wrong := bindings.fault(part):
+        yield Fault(path=where, message=wrong, remedy="Write {from, pointer}, or {literal = ...}.")
+    elif where[0] == "business" and part["from"] != "input":
+        yield Fault(
+            path=where, message="a case is recognised by its input alone", remedy='Write from = "input".'
+        )
+    elif (
+        part["from"] == "input"
+        and "default" not in part
+        and not declares(document["input_schema"], part.get("pointer", ""))
+    ):
+        yield Fault(
+            path=where,
+            message=f"input_schema has nothing at {part['pointer']}",
+            remedy="Correct the pointer, declare the property, or give a default.",
+        )
