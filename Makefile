@@ -46,10 +46,18 @@ fmt: install  ## format and fix what can be fixed
 install:  ## .venv with everything a developer needs
 	@$(BOOT) dev
 
-COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
+LOCKS ?= requirements
+COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	$(if $(UPGRADE),--upgrade)
 
 .PHONY: lock
 lock: install  ## the hashed, host-free locks out of pyproject.toml; UPGRADE=1 takes newer versions
-	@$(COMPILE) $(if $(UPGRADE),--upgrade) --extra embedded pyproject.toml -o requirements/run.txt
-	@$(COMPILE) $(if $(UPGRADE),--upgrade) --extra embedded --group dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
-	@echo 'uv>=0.13.8,<0.14' | $(COMPILE) $(if $(UPGRADE),--upgrade) - -o requirements/bootstrap.txt
+	@$(COMPILE) pyproject.toml --extra embedded -o $(LOCKS)/run.txt
+	@$(COMPILE) pyproject.toml --extra embedded --group dev -c $(LOCKS)/run.txt -o $(LOCKS)/dev.txt
+	@echo 'uv>=0.13.8,<0.14' | $(COMPILE) - -o $(LOCKS)/bootstrap.txt
+
+.PHONY: check-locks
+check-locks: install  ## the locks say what pyproject.toml says, and name no host
+	@! grep -nE '://|^ *--?(index|extra-index|find-links|trusted)' requirements/*.txt
+	@copy=$$(mktemp -d) && cp requirements/*.txt $$copy && $(MAKE) --no-print-directory lock LOCKS=$$copy \
+	  && diff -r requirements $$copy && rm -r $$copy
