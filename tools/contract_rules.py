@@ -12,7 +12,7 @@ from tools import bindings
 from tools.contract import EffectKind, ErrorClass, Json, KeySupport, Meaning, RecoveryClass
 from tools.declared import declares, requires
 from tools.json_schema import faults_of_schema
-from tools.outcome import may_mean
+from tools.meanings import POSITIVE, may_mean
 from tools.problems import Fault, Path
 from tools.texts import placeholders
 from tools.url_templates import PLACEHOLDER
@@ -112,7 +112,7 @@ def _codes(document: Json) -> Iterator[Fault]:
             remedy="Add `code`, a JSON pointer into the error answer.",
         )
     for code, meaning in errors.get("codes", {}).items():
-        if meaning in {Meaning.CONFIRMED, Meaning.ACCEPTED, Meaning.PARTIAL}:
+        if meaning in POSITIVE:
             yield Fault(
                 path=("errors", "codes", code),
                 message=f"an error code cannot mean `{meaning}`",

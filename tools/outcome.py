@@ -5,19 +5,17 @@ The contract may narrow the table, never widen it towards "safe".
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from tools import conditions
 from tools.bindings import Unbindable
 from tools.contract import Contract, ErrorClass, Json, Meaning, StatusQuery
 from tools.json_schema import schema_fault
+from tools.meanings import DEFAULT_MEANINGS, POSITIVE, may_mean
 from tools.pointers import MISSING, find
+from tools.retry_after import retry_after_s
 
 
 class Seen(StrEnum):
@@ -105,21 +103,7 @@ class QueryAnswer:
     duration_ms: int = 0
 
 
-RETRY_AFTER_LONGEST_S = 3600.0
 _REFERENCE_LONGEST = 500
-_SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
-
-DEFAULT_MEANINGS: Mapping[int, Meaning] = {
-    202: Meaning.ACCEPTED,
-    207: Meaning.PARTIAL,
-    400: Meaning.VALIDATION,
-    401: Meaning.PERMISSION,
-    403: Meaning.PERMISSION,
-    412: Meaning.CONFLICT,
-    422: Meaning.VALIDATION,
-    429: Meaning.THROTTLED,
-}
-"""Statuses that mean something without a contract's word. Other 2xx confirm; everything else is unknown."""
 
 _REJECTIONS: Mapping[Meaning, ErrorClass] = {
     Meaning.VALIDATION: ErrorClass.VALIDATION,
@@ -128,28 +112,6 @@ _REJECTIONS: Mapping[Meaning, ErrorClass] = {
     Meaning.NOT_FOUND: ErrorClass.NOT_FOUND,
     Meaning.REFUSED: ErrorClass.REFUSED,
 }
-_POSITIVE = frozenset({Meaning.CONFIRMED, Meaning.ACCEPTED, Meaning.PARTIAL})
-_ALREADY_GONE = frozenset({404, 409, 410})
-_NEVER_DEFINITE = frozenset({408, 502, 504})
-_UNSETTLED = frozenset({Meaning.UNKNOWN, Meaning.IN_FLIGHT})
-
-
-def may_mean(status: int, meaning: Meaning) -> bool:
-    """Whether a contract may give a status this meaning: it narrows the table, it never widens it.
-
-    A gateway's 408, 502 and 504 prove nothing whatever a contract says; a redirect or an error never
-    confirms, except that 404, 409 and 410 may say "already gone" to a compensation; a 2xx never says
-    "not executed".
-    """
-    if meaning in _UNSETTLED:
-        return True
-    if 200 <= status <= 299:
-        return meaning in _POSITIVE
-    if status < 300 or status in _NEVER_DEFINITE:
-        return False
-    if meaning is Meaning.CONFIRMED:
-        return status in _ALREADY_GONE
-    return meaning not in _POSITIVE
 
 
 def classify(contract: Contract, observation: Observation, *, compensating: bool = False) -> Outcome:
@@ -207,7 +169,7 @@ def _meaning(contract: Contract, observation: Observation, status: int, compensa
     success = 200 <= status <= 299
     usable = observation.seen is Seen.ANSWER
     by_code = _meaning_of_code(contract, observation) if usable else None
-    if by_code is not None and by_code not in _POSITIVE:
+    if by_code is not None and by_code not in POSITIVE:
         return by_code
     if not success and not _is_genuine_error(contract, observation):
         return Meaning.UNKNOWN
@@ -389,30 +351,6 @@ def _outcome(
         status=observation.status,
         duration_ms=observation.duration_ms,
     )
-
-
-def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Seconds that a `Retry-After` header asks for, from 0 to an hour; None when absent or absurd in form.
-
-    A date counts from the answer's own `Date`, so that the two clocks need not agree.
-    """
-    text = headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(text):
-        return min(float(text), RETRY_AFTER_LONGEST_S)
-    until = _http_date(text)
-    if until is None:
-        return None
-    since = now or _http_date(headers.get("date", "")) or datetime.now(UTC)
-    seconds = (until - since).total_seconds()
-    return min(max(seconds, 0.0), RETRY_AFTER_LONGEST_S) if math.isfinite(seconds) else None
-
-
-def _http_date(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 class AnswerStatus(StrEnum):

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from tools.adapters.python import STARTED, NoSuchTool, find_tool, run
 
@@ -45,9 +45,10 @@ def main() -> None:
         function = find_tool(request["target"])
     except NoSuchTool as error:
         os.write(reply_to, f"refused {error}\n".encode())
-        return
+        os._exit(0)
     os.write(reply_to, STARTED)
     reply = run(function, request["args"], request["key"])
+    reply = replace(reply, text=reply.text[: request["limit"] + 1])
     with os.fdopen(reply_to, "wb") as out:
         out.write(json.dumps(asdict(reply)).encode())
     sys.stdout.flush()

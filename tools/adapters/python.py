@@ -63,7 +63,10 @@ def find_tool(target: str) -> Callable_:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What came of a function that was called: a status with a JSON text, or the error that it raised."""
+    """What came of a function that was called: a status with a JSON text, or the error that it raised.
+
+    `text` may be cut off one character beyond the limit, which is how a result that is too large is known.
+    """
 
     status: int | None
     text: str = ""
@@ -144,8 +147,11 @@ def _in_child(
     until: float,
     may_send: Callable[[], bool],
 ) -> Observation:
+    limit = contract.limits.body_bytes
     try:
-        request = json.dumps({"target": target.target, "args": args, "key": key}, allow_nan=False)
+        request = json.dumps(
+            {"target": target.target, "args": args, "key": key, "limit": limit}, allow_nan=False
+        )
     except (ValueError, TypeError, RecursionError) as error:
         return Observation(seen=Seen.REFUSED_HERE, detail=f"the arguments are no JSON: {error}")
     try:
@@ -160,7 +166,7 @@ def _in_child(
     except OSError as error:
         return Observation(seen=Seen.NOT_SENT, detail=f"no child process: {error.strerror}")
     try:
-        return _talk(child, request, until, contract.limits.body_bytes, may_send)
+        return _talk(child, request, until, limit, may_send)
     finally:
         _kill(child)
 
@@ -186,7 +192,7 @@ def _talk(
         if first.startswith(b"refused "):
             return Observation(seen=Seen.NOT_SENT, detail=told[:_DETAIL_LONGEST])
         return Observation(seen=Seen.NO_ANSWER, detail="the child process fell silent")
-    raw = pipes.rest(limit * 2 + 65_536)
+    raw = pipes.rest()
     try:
         reply = Reply(**json.loads(raw))
     except (ValueError, TypeError):
@@ -227,9 +233,9 @@ class _Pipes:
         head, end, self._read = self._read.partition(b"\n")
         return head + end
 
-    def rest(self, limit: int) -> bytes:
-        """Everything up to the end of the pipe, at most about `limit` bytes."""
-        while len(self._read) <= limit and self._more():
+    def rest(self) -> bytes:
+        """Everything up to the end of the pipe; the child bounds it."""
+        while self._more():
             pass
         return self._read
 
