@@ -51,9 +51,8 @@ class Supervisor:
             if code is None:
                 kept.pause = 0.5 if age > LONGEST_PAUSE else kept.pause
             elif age > kept.pause:
-                noticed.append(
-                    f"{kept.program.name} ended with {code}; started again ({self._log(kept.program)})"
-                )
+                log = self._log(kept.program)
+                noticed.append(f"{kept.program.name} ended with {code}; started again (see {log})")
                 kept.child, kept.started = self._spawn(kept.program), time.monotonic()
                 kept.pause = min(kept.pause * 2, LONGEST_PAUSE)
         return noticed
