@@ -1,0 +1,98 @@
+"""Entries: event and audit record in one (engine.md, section 9). How one is written; never how one is read.
+
+Knows nothing of Django's models: the application role may insert these very columns and no others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sagas.facts import Actor, ActorKind
+from tools.contract import Json
+
+
+class Cursor(Protocol):
+    """What is needed of a database cursor."""
+
+    def execute(self, sql: str, params: Sequence[object], /) -> object: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryRow:
+    """One entry to be written. `machine` "" = nothing moved: a note, or a refusal."""
+
+    name: str
+    actor: Actor
+    run_id: int | None = None
+    run_ref: str = ""
+    seq: int | None = None
+    machine: str = ""
+    object_id: int | None = None
+    object_version: int | None = None
+    step: str = ""
+    source: str = ""
+    target: str = ""
+    reason: str = ""
+    before: Json = None
+    after: Json = None
+    command_id: str = ""
+    saw_version: int | None = None
+
+
+_COLUMNS = (
+    "run_id, run_ref, seq, name, machine, object_id, object_version, step, source, target, actor_kind, "
+    "actor_id, actor_name, role, reason, before, after, command_id, saw_version"
+)
+_VALUES = "(" + ", ".join(["%s"] * 15 + ["%s::jsonb", "%s::jsonb", "%s", "%s"]) + ")"
+
+
+def insert(cursor: Cursor, rows: Sequence[EntryRow]) -> None:
+    """Write entries in one statement, in order."""
+    if not rows:
+        return
+    sql = f"INSERT INTO sagas_entry ({_COLUMNS}) VALUES " + ", ".join([_VALUES] * len(rows))  # noqa: S608  fixed text
+    cursor.execute(sql, [value for row in rows for value in _values(row)])
+
+
+def _values(row: EntryRow) -> tuple[object, ...]:
+    return (
+        row.run_id,
+        row.run_ref,
+        row.seq,
+        row.name,
+        row.machine,
+        row.object_id,
+        row.object_version,
+        row.step,
+        row.source,
+        row.target,
+        row.actor.kind.value,
+        row.actor.id,
+        row.actor.name,
+        row.actor.role,
+        row.reason,
+        _json(row.before),
+        _json(row.after),
+        row.command_id,
+        row.saw_version,
+    )
+
+
+def _json(value: Json) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def engine(role: str) -> Actor:
+    """The engine itself as an actor, in one of its roles (S0-4): planner, executor, tool, validator, compensation."""
+    return Actor(kind=ActorKind.SYSTEM, id="engine", name="Amends", role=role)
+
+
+PLANNER = engine("planner")
+EXECUTOR = engine("executor")
+TOOL = engine("tool")
+VALIDATOR = engine("validator")
+COMPENSATOR = engine("compensation")
+RECOVERY = engine("recovery")

@@ -1,0 +1,70 @@
+"""The engine's errors: one base, a stable code each, the docstring as default message."""
+
+from __future__ import annotations
+
+from sagas.facts import Obstacle
+
+
+class EngineError(Exception):
+    """The engine could not do what was asked."""
+
+    code = "engine_error"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or (self.__doc__ or "").strip())
+
+
+class NotFound(EngineError):
+    """Nothing is stored under this reference."""
+
+    code = "not_found"
+
+    def __init__(self, what: str, ref: str) -> None:
+        super().__init__(f"No {what} is stored under {ref!r}.")
+        self.what = what
+        self.ref = ref
+
+
+class NotAllowed(EngineError):
+    """The engine does not allow this verb now."""
+
+    code = "not_allowed"
+
+    def __init__(self, obstacle: Obstacle) -> None:
+        super().__init__(obstacle.sentence)
+        self.obstacle = obstacle
+        self.code = obstacle.code
+
+
+class StartKeyConflict(EngineError):
+    """This start key was used before with other content; nothing was started."""
+
+    code = "start_key_conflict"
+
+
+class InvalidInput(EngineError):
+    """The input does not fit the definition; nothing was started."""
+
+    code = "invalid_input"
+
+    def __init__(self, problems: tuple[tuple[str, str], ...]) -> None:
+        super().__init__("; ".join(f"{pointer or '/'}: {message}" for pointer, message in problems))
+        self.problems = problems
+
+
+class AlreadyPublished(EngineError):
+    """This version is published with other content; a published version never changes. Raise the version."""
+
+    code = "already_published"
+
+
+class ClaimLost(EngineError):
+    """Another worker owns the run now; what was seen is kept as evidence, nothing was advanced."""
+
+    code = "claim_lost"
+
+
+class IllegalMove(EngineError):
+    """The state tables do not allow this move."""
+
+    code = "illegal_move"

@@ -1,0 +1,192 @@
+"""The executor: carries out what the ledger orders, outside any transaction, and reports what was seen.
+
+Decides nothing. One run is driven through its consecutive steps until the ledger says that nothing is to be done.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from datetime import timedelta
+from functools import partial
+
+import structlog
+from django.conf import settings
+from django.db import close_old_connections, connection
+
+from sagas.errors import ClaimLost
+from sagas.ledger import advance as ledger
+from sagas.ledger import workers
+from sagas.ledger.settle import DISPATCH_WINDOW_S
+from sagas.looking import look_at, version_in
+from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
+from sagas.tx import outside_transaction, retrying
+from tools.outcome import OutcomeKind, QueryAnswer, Verdict, classify, classify_query
+from tools.world import World
+
+log = structlog.get_logger(__name__)
+
+DRAIN_S = 20.0
+"""Seconds that one drain goes on claiming; it ends within its longest tool limit after that."""
+
+IN_FLIGHT = 8
+"""Runs that one drain drives at the same time."""
+
+
+def perform(order: Call | Ask, world: World) -> Seen:
+    """Do one thing outside: a call or the reads of an `Ask`. Never inside a transaction (law 3)."""
+    outside_transaction()
+    return _call(order, world) if isinstance(order, Call) else _ask(order, world)
+
+
+def _call(order: Call, world: World) -> Answered:
+    observation = world.call(
+        order.contract,
+        args=order.args,
+        key=order.key,
+        headers=order.headers,
+        send_before=order.committing_since + DISPATCH_WINDOW_S,
+    )
+    compensating = order.compensation_id is not None
+    outcome = classify(order.contract, observation, compensating=compensating)
+    verified = None
+    if compensating and outcome.kind is OutcomeKind.CONFIRMED and order.verify is not None:
+        # "Done" means read back, not accepted.
+        verified = look_at(order.verify, world, order.reads, order.scope)
+    return Answered(call=order, outcome=outcome, verified=verified)
+
+
+def _ask(order: Ask, world: World) -> Seen:
+    match order.purpose:
+        case Purpose.PRIOR:
+            observation = world.call(order.contract, args=order.args, key="")
+            outcome = classify(order.contract, observation)
+            return PriorRead(ask=order, outcome=outcome, version=version_in(order, outcome))
+        case Purpose.CHECK:
+            done = order.already_done
+            already = look_at(done, world, order.reads, order.scope) if done else None
+            if already is not None and already.met:
+                return Checked(ask=order, already_done=already, conditions=())
+            conditions = tuple(look_at(c, world, order.reads, order.scope) for c in order.conditions)
+            return Checked(ask=order, already_done=already, conditions=conditions)
+        case Purpose.QUERY:
+            return Queried(ask=order, answer=_query(order, world))
+
+
+def _query(order: Ask, world: World) -> QueryAnswer:
+    if order.asked_of is None:
+        return _query_by_looking(order, world)
+    query = order.asked_of.status_query
+    if query is None:
+        return QueryAnswer(verdict=Verdict.NO_ANSWER, detail="the tool offers no status query")
+    observation = world.call(order.contract, args=order.args, key="")
+    return classify_query(query, observation, order.scope, contract=order.contract)
+
+
+def _query_by_looking(order: Ask, world: World) -> QueryAnswer:
+    """A compensation without a query is judged by the effect: gone = found, still there = denied for now."""
+    if order.already_done is None:
+        return QueryAnswer(verdict=Verdict.NO_ANSWER, detail="there is nothing to look at")
+    seen = look_at(order.already_done, world, order.reads, order.scope)
+    verdict = {True: Verdict.FOUND, False: Verdict.ABSENT, None: Verdict.NO_ANSWER}[seen.met]
+    return QueryAnswer(verdict=verdict, detail=f"{seen.text}: {seen.detail}", result=seen.body)
+
+
+def drive(claim: Claim, order: Order, world: World, *, until: float = float("inf")) -> None:
+    """Drive one claimed run until nothing is to be done, the claim is lost, or `until` (monotonic seconds) is past."""
+    while not isinstance(order, Done):
+        seen = perform(order, world)
+        try:
+            order = retrying(partial(ledger.advance, claim, seen))
+        except ClaimLost:
+            log.info("claim.lost", run=claim.run_ref, fence=claim.fence)
+            return
+        except Exception:
+            # Whether that commit was applied is not known. What was seen is kept as evidence and what may have been
+            # marked as sent becomes unknown: the write is never repeated blindly, the call never at all.
+            log.exception("advance.failed", run=claim.run_ref)
+            close_old_connections()
+            retrying(partial(workers.abandon, claim, seen))
+            return
+        if time.monotonic() > until and isinstance(order, Ask):
+            # A read may be made by anybody later; a call in flight is always waited for.
+            retrying(partial(ledger.release, claim))
+            return
+
+
+class Drain:
+    """A process's hold on work: claims due runs, drives a bounded number of them at once, keeps its own lease."""
+
+    def __init__(self, kind: str, *, in_flight: int = IN_FLIGHT) -> None:
+        self.kind = kind
+        self.in_flight = in_flight
+        self.owner = workers.enrol(kind)
+        self.world = World(settings.TOOL_SYSTEMS)
+        self.stopping = threading.Event()
+        self.broken = threading.Event()
+        self._pool = ThreadPoolExecutor(in_flight, thread_name_prefix=f"drive-{kind}")
+
+    def run(
+        self,
+        *,
+        seconds: float = DRAIN_S,
+        not_due_before: timedelta = timedelta(0),
+        linger_s: float = 0.0,
+        on_beat: Callable[[], None] = lambda: None,
+    ) -> int:
+        """Drain for at most `seconds`; end once nothing has been due for `linger_s`. Returns the runs driven.
+
+        The lease is renewed by this loop itself: a loop that hangs loses it, however alive its process looks.
+        """
+        driven, idle_since, next_beat = 0, time.monotonic(), 0.0
+        until = time.monotonic() + seconds
+        flying: set[Future[None]] = set()
+        while True:
+            now = time.monotonic()
+            if now >= next_beat:
+                self._beat()
+                on_beat()
+                next_beat = now + workers.LEASE_S / 4
+            claiming = now < until and not self.stopping.is_set()
+            while claiming and len(flying) < self.in_flight:
+                claimed = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
+                if claimed is None:
+                    break
+                driven += 1
+                idle_since = time.monotonic()
+                flying.add(self._pool.submit(self._drive, *claimed, until))
+            if not flying and (not claiming or time.monotonic() - idle_since >= linger_s):
+                return driven
+            if flying:
+                done, flying = wait(flying, timeout=0.05, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+            else:
+                time.sleep(0.05)
+
+    def close(self) -> None:
+        """End this incarnation in good order."""
+        self._pool.shutdown(wait=True)
+        workers.sign_off(self.owner)
+        self.world.close()
+
+    def _beat(self) -> None:
+        # A run that could not even be given back hangs on this incarnation: let it end, so that recovery comes.
+        if self.broken.is_set() or not workers.beat(self.owner):
+            log.warning("lease.lost", owner=self.owner)
+            self.owner = workers.enrol(self.kind)
+            self.broken.clear()
+
+    def _drive(self, claim: Claim, order: Order, until: float) -> None:
+        close_old_connections()
+        try:
+            drive(claim, order, self.world, until=until)
+        except Exception:
+            # Not even giving the run back worked (no database?): the lease runs out and recovery takes it.
+            log.exception("drive.failed", run=claim.run_ref)
+            self.broken.set()
+        finally:
+            if self.stopping.is_set():
+                connection.close()

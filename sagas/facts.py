@@ -1,0 +1,367 @@
+"""Frozen values that cross the engine's door: what is known of a run, in one consistent picture.
+
+Built by `sagas.queries`, read by the planner, the commands and the screens. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from sagas.states import ActionState, CompensationState, Direction, HandoffState, RunState
+from tools.contract import Contract, Json
+from tools.definition import Definition
+
+
+class ActorKind(StrEnum):
+    """Who acts: a person, an agent with a token, or the system itself."""
+
+    HUMAN = "human"
+    AGENT = "agent"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actor:
+    """The one who acts, as a value that outlives the account (S0-4). `role` is the acting role:
+    planner, executor, tool, validator, human, compensation for the engine; the person's role otherwise.
+    """
+
+    kind: ActorKind
+    id: str
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptFacts:
+    """One try over the wire. `answer` is a word of OutcomeKind; durations in milliseconds."""
+
+    number: int
+    sent_at: datetime
+    finished_at: datetime | None
+    answer: str
+    error_class: str
+    detail: str
+    status: int | None
+    duration_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceFacts:
+    """One piece of evidence on an action or compensation, newest last; `source` is query, read, late, callback or person."""
+
+    source: str
+    verdict: str
+    reference: str
+    detail: str
+    body: Json
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompensationFacts:
+    """The registered compensation of an action. `args` None until bound by the commit that confirms."""
+
+    id: int
+    action_id: int
+    key: str
+    tool: str
+    contract: Contract
+    kind: str
+    who: str
+    ordered_by: str
+    state: CompensationState
+    version: int
+    args: Json | None
+    attempts_used: int
+    registered_at: datetime
+    sent_at: datetime | None
+    settled_at: datetime | None
+    due_at: datetime | None
+    error_class: str
+    error_detail: str
+    result: Json | None
+    provider_ref: str
+    queries: int
+    attempts: tuple[AttemptFacts, ...] = ()
+    evidence: tuple[EvidenceFacts, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionFacts:
+    """One action (a step's current or an older generation)."""
+
+    id: int
+    step: str
+    position: int
+    item: str
+    generation: int
+    tool: str
+    contract: Contract
+    state: ActionState
+    version: int
+    key: str
+    args: Json | None
+    result: Json | None
+    provider_ref: str
+    attempts_used: int
+    confirm_seq: int | None
+    prior_state: Json | None
+    prior_version: str
+    prior_read_at: datetime | None
+    sent_at: datetime | None
+    settled_at: datetime | None
+    settled_by: str
+    due_at: datetime | None
+    not_found_counts_at: datetime | None
+    unknown_since: datetime | None
+    queries: int
+    error_class: str
+    error_detail: str
+    why: str = ""
+    compensation: CompensationFacts | None = None
+    attempts: tuple[AttemptFacts, ...] = ()
+    evidence: tuple[EvidenceFacts, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandoffFacts:
+    """What a person is asked to settle. `reason` is a code of sagas.handoff.Reason; `params` fill its sentence."""
+
+    id: int
+    ref: str
+    state: HandoffState
+    reason: str
+    params: dict[str, Json]
+    opened_at: datetime
+    due_at: datetime
+    escalation: int
+    claimed_by: str
+    claimed_by_name: str
+    claimed_at: datetime | None
+    claim_until: datetime | None
+    resolved_at: datetime | None
+    resolution: str
+    linked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreezeFacts:
+    """A freeze in force. scope: forward | writes | everything; applies_to: all, tool:x, workflow:x, team:x."""
+
+    id: int
+    scope: str
+    applies_to: str
+    reason: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """Everything known of one run at `now` (database clock). `version` rises with every change people can see."""
+
+    id: int
+    ref: str
+    state: RunState
+    direction: Direction
+    version: int
+    fence: int
+    owner: str
+    definition: Definition
+    definition_digest: str
+    input: Json
+    intent: str
+    business_ref: str
+    title: str
+    customer: str
+    amount: str
+    currency: str
+    team: str
+    started_at: datetime
+    started_by: str
+    changed_at: datetime
+    finished_at: datetime | None
+    effects_left: tuple[str, ...]
+    actions: tuple[ActionFacts, ...]
+    handoff: HandoffFacts | None
+    freezes: tuple[FreezeFacts, ...]
+    now: datetime
+    handoffs: tuple[HandoffFacts, ...] = ()
+
+    def action(self, step: str) -> ActionFacts:
+        """The current generation of a step. Raises KeyError."""
+        for action in reversed(self.actions):
+            if action.step == step and action.state is not ActionState.SUPERSEDED:
+                return action
+        raise KeyError(step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryFacts:
+    """One entry of the trail: event and audit record in one. `at` by the database clock."""
+
+    id: int
+    seq: int | None
+    name: str
+    at: datetime
+    actor_kind: str
+    actor_id: str
+    actor_name: str
+    role: str
+    reason: str
+    step: str
+    machine: str
+    source: str
+    target: str
+    before: Json
+    after: Json
+    command_id: str
+    saw_version: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obstacle:
+    """Why a verb is not possible now. `code` is stable; `sentence` is for people, `params` its parts."""
+
+    code: str
+    sentence: str
+    params: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StripMark:
+    """One mark of the step strip: the step's position, tool, word of its state (compensation states fold in:
+    compensating, compensation_failed), and recovery class."""
+
+    position: int
+    step: str
+    tool: str
+    state: str
+    recovery_class: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The five counts of a case: ok, failed, unknown, irreversible, compensable."""
+
+    ok: int
+    failed: int
+    unknown: int
+    irreversible: int
+    compensable: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRow:
+    """A handoff as the queue shows it, from one row of the database."""
+
+    id: int
+    ref: str
+    run_ref: str
+    version: int
+    state: str
+    title: str
+    business_ref: str
+    customer: str
+    amount: str
+    currency: str
+    workflow: str
+    workflow_version: int
+    reason: str
+    params: dict[str, Json]
+    level: str
+    irreversible_confirmed: bool
+    strip: tuple[StripMark, ...]
+    counts: Counts
+    due_at: datetime
+    escalation: int
+    claimed_by: str
+    claimed_by_name: str
+    claim_until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuePage:
+    """A page of the queue in due order. `after` is the key of the next page, "" at the end; `cursor` an opaque
+    word for `queue_changes(since=...)`: what is committed after this page was read, and only that, is a change."""
+
+    rows: tuple[QueueRow, ...]
+    after: str
+    now: datetime
+    cursor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The answer to a start: `created` False when the same start key had been stored before (S1-9)."""
+
+    run_ref: str
+    created: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCall:
+    """One call exactly as it will go out. `direction` is query, read, forward or compensation."""
+
+    number: int
+    step: str
+    tool: str
+    system: str
+    direction: str
+    line: str
+    body: Json
+    key: str
+    changes_state: bool
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewFacts:
+    """What a verb would do: calls in running order, what each answer leads to (codes), what cannot be taken back."""
+
+    verb: str
+    step: str
+    calls: tuple[PlannedCall, ...]
+    outcomes: tuple[tuple[str, str], ...]
+    irreversible: tuple[str, ...]
+    needs_signoff: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionCheck:
+    """A condition of an end state, as read just now; `met` None when it could not be read."""
+
+    text: str
+    met: bool | None
+    evidence: str
+    read_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndStateCheck:
+    """An end state of the definition with its conditions; `met` only if every condition is met."""
+
+    id: str
+    title: str
+    conditions: tuple[ConditionCheck, ...]
+    met: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What the evidence phase of a command found, outside any transaction.
+
+    `verified`: a read proved (True) or disproved (False) the claim; None when there was no read or no answer.
+    """
+
+    verb: str
+    step: str = ""
+    verified: bool | None = None
+    reference: str = ""
+    detail: str = ""
+    body: Json = None
+    end_states: tuple[EndStateCheck, ...] = ()

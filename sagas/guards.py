@@ -1,0 +1,183 @@
+"""The database's own guard, as plain SQL for migrations: legal moves, version + 1, an entry for every change,
+append-only trail, and what the application role may do. Generated from `sagas.states`.
+
+Plain triggers, because an extension whose triggers a session setting can switch off is no guard.
+"""
+
+from __future__ import annotations
+
+from sagas.states import Machine, legal_pairs
+
+CLOCK = """
+CREATE OR REPLACE FUNCTION now_() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
+AS 'SELECT clock_timestamp()';
+"""
+
+_TABLES = {
+    Machine.RUN: "sagas_run",
+    Machine.ACTION: "sagas_action",
+    Machine.COMPENSATION: "sagas_compensation",
+    Machine.HANDOFF: "sagas_handoff",
+    Machine.PERMIT: "sagas_permit",
+}
+_BORN_WITH_ENTRY = (Machine.RUN, Machine.COMPENSATION, Machine.HANDOFF)
+
+_MOVE_GUARD = """
+CREATE OR REPLACE FUNCTION sagas_guard_move() RETURNS trigger LANGUAGE plpgsql AS $guard$
+DECLARE
+  wrong record;
+BEGIN
+  SELECT o.id, o.state AS source, n.state AS target, o.version AS was, n.version AS is_now INTO wrong
+  FROM old_rows o JOIN new_rows n USING (id)
+  WHERE n.version < o.version OR n.version > o.version + 1
+     OR (n.state <> o.state AND (n.version <> o.version + 1 OR NOT EXISTS (
+           SELECT 1 FROM sagas_legal_move l
+           WHERE l.machine = TG_ARGV[0] AND l.source = o.state AND l.target = n.state)))
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'amends: % % may not go from % (version %) to % (version %)',
+      TG_ARGV[0], wrong.id, wrong.source, wrong.was, wrong.target, wrong.is_now
+      USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT o.id, o.state AS source, n.state AS target INTO wrong
+  FROM old_rows o JOIN new_rows n USING (id)
+  WHERE (n.state <> o.state OR (TG_ARGV[0] <> 'run' AND n.version <> o.version))
+    AND NOT EXISTS (
+      SELECT 1 FROM sagas_entry e
+      WHERE e.machine = TG_ARGV[0] AND e.object_id = n.id AND e.object_version = n.version
+        AND e.target = n.state AND e.xid = pg_current_xact_id())
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'amends: % % went from % to % without an entry',
+      TG_ARGV[0], wrong.id, wrong.source, wrong.target USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
+END $guard$;
+
+CREATE OR REPLACE FUNCTION sagas_guard_fence() RETURNS trigger LANGUAGE plpgsql AS $guard$
+DECLARE
+  wrong record;
+BEGIN
+  SELECT o.id, o.fence AS was, n.fence AS is_now INTO wrong
+  FROM old_rows o JOIN new_rows n USING (id) WHERE n.fence < o.fence OR n.seq < o.seq LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'amends: the fence of run % may not fall from % to %', wrong.id, wrong.was, wrong.is_now
+      USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
+END $guard$;
+
+CREATE OR REPLACE FUNCTION sagas_guard_birth() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+  IF NEW.version <> 1 OR NOT EXISTS (
+      SELECT 1 FROM sagas_legal_move l
+      WHERE l.machine = TG_ARGV[0] AND l.source = '' AND l.target = NEW.state) THEN
+    RAISE EXCEPTION 'amends: a % may not begin as %', TG_ARGV[0], NEW.state USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $guard$;
+
+CREATE OR REPLACE FUNCTION sagas_guard_birth_entry() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+  IF NOT EXISTS (
+      SELECT 1 FROM sagas_entry e
+      WHERE e.machine = TG_ARGV[0] AND e.object_id = NEW.id AND e.object_version = 1
+        AND e.xid = pg_current_xact_id()) THEN
+    RAISE EXCEPTION 'amends: % % began without an entry', TG_ARGV[0], NEW.id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
+END $guard$;
+
+CREATE OR REPLACE FUNCTION sagas_guard_append_only() RETURNS trigger LANGUAGE plpgsql AS $guard$
+BEGIN
+  RAISE EXCEPTION 'amends: % is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
+END $guard$;
+"""
+
+_APPEND_ONLY = ("sagas_entry", "sagas_evidence", "sagas_contractversion", "sagas_definitionversion")
+
+_READ_WRITE = (
+    "sagas_run",
+    "sagas_action",
+    "sagas_attempt",
+    "sagas_compensation",
+    "sagas_handoff",
+    "sagas_question",
+    "sagas_permit",
+    "sagas_outbox",
+    "sagas_worker",
+    "sagas_gate",
+    "sagas_freeze",
+)
+
+_INSERT_COLUMNS = {
+    "sagas_entry": (
+        "run_id, run_ref, seq, name, machine, object_id, object_version, step, source, target, actor_kind, "
+        "actor_id, actor_name, role, reason, before, after, command_id, saw_version"
+    ),
+    "sagas_evidence": (
+        "run_id, action_id, compensation_id, attempt_id, key, source, verdict, rank, reference, detail, body, "
+        "sender_at, sender_version, by"
+    ),
+}
+
+
+def legal_moves() -> str:
+    """The table of legal moves, rewritten from `sagas.states`."""
+    values = ", ".join(f"('{m}', '{source}', '{target}')" for m, source, target in sorted(legal_pairs()))
+    return f"""
+CREATE TABLE IF NOT EXISTS sagas_legal_move (
+  machine text NOT NULL, source text NOT NULL, target text NOT NULL, PRIMARY KEY (machine, source, target));
+DELETE FROM sagas_legal_move;
+INSERT INTO sagas_legal_move VALUES {values};
+"""  # noqa: S608  fixed words from the tables of this package
+
+
+def triggers() -> str:
+    """The triggers on the tables that have states, and on the append-only ones."""
+    parts = [_MOVE_GUARD]
+    for machine, table in _TABLES.items():
+        parts.append(f"""
+CREATE TRIGGER guard_move AFTER UPDATE ON {table} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_move('{machine.value}');
+CREATE TRIGGER guard_birth BEFORE INSERT ON {table}
+  FOR EACH ROW EXECUTE FUNCTION sagas_guard_birth('{machine.value}');
+""")
+        if machine in _BORN_WITH_ENTRY:
+            parts.append(f"""
+CREATE CONSTRAINT TRIGGER guard_birth_entry AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION sagas_guard_birth_entry('{machine.value}');
+""")
+    parts.append("""
+CREATE TRIGGER guard_fence AFTER UPDATE ON sagas_run REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_fence();
+""")
+    for table in _APPEND_ONLY:
+        parts.append(f"""
+CREATE TRIGGER guard_rows BEFORE UPDATE OR DELETE ON {table}
+  FOR EACH ROW EXECUTE FUNCTION sagas_guard_append_only();
+CREATE TRIGGER guard_table BEFORE TRUNCATE ON {table}
+  FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_append_only();
+""")
+    return "".join(parts)
+
+
+ENTRY_TRANSACTION = """
+ALTER TABLE sagas_entry ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id();
+CREATE UNIQUE INDEX entry_per_change ON sagas_entry (machine, object_id, object_version) WHERE machine <> '';
+"""
+
+
+def grants(role: str) -> str:
+    """What the application role may do: no delete anywhere, no update of what is append-only."""
+    quoted = '"' + role.replace('"', '""') + '"'
+    parts = [f"GRANT USAGE ON SCHEMA public TO {quoted};", f"GRANT SELECT ON sagas_legal_move TO {quoted};"]
+    parts += [f"GRANT SELECT, INSERT, UPDATE ON {table} TO {quoted};" for table in _READ_WRITE]
+    parts += [f"GRANT SELECT ON {table} TO {quoted};" for table in _APPEND_ONLY]
+    parts += [
+        f"GRANT INSERT ON {table} TO {quoted};" for table in ("sagas_contractversion", "sagas_definitionversion")
+    ]
+    parts += [f"GRANT INSERT ({columns}) ON {table} TO {quoted};" for table, columns in _INSERT_COLUMNS.items()]
+    parts.append(f"GRANT USAGE ON SEQUENCE sagas_handoff_id_seq TO {quoted};")
+    parts.append(f"GRANT SELECT ON django_migrations TO {quoted};")
+    return "\n".join(parts)

@@ -1,0 +1,1 @@
+"""The only writer of state: locks, decides, and writes state, entry and outbox row in one transaction."""

@@ -1,0 +1,434 @@
+"""One step of a claimed run: record what was seen, decide, and order the next thing to do outside.
+
+One transaction: lock freeze and run, check the claim, record, then move by the planner's decisions until one of
+them happens outside (a call, a read) or is a wait. A call is ordered only with its `sent` mark in this commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from django.db import connection
+
+from sagas import entries, planner
+from sagas.errors import ClaimLost
+from sagas.ledger import late, settle
+from sagas.ledger.desk import Desk, load, opened
+from sagas.models import Action, Attempt, Compensation, Run
+from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
+from sagas.states import ActionState, CompensationState, Direction, Machine
+from sagas.tx import durable, lock_freeze_shared
+from tools.bindings import Unbindable, bind
+from tools.contract import Condition, Contract, ErrorClass, Json
+from tools.json_schema import schema_fault
+from tools.keys import compensation_key
+from tools.world import boot_time
+
+_MOST_MOVES = 10_000
+_READ_AGAIN_S = 1.0
+
+
+def claim_next(owner: str, *, not_due_before: timedelta = timedelta(0)) -> tuple[Claim, Order] | None:
+    """Claim the run that has been due longest and take its first step, in one commit. None: nothing is due.
+
+    `not_due_before`: leave alone what has been due for less than this; the sweep drains only what nobody took.
+    """
+    with durable():
+        lock_freeze_shared()
+        # `= ANY(ARRAY(...))`: with `IN (...)` an analysed table makes the sub-select claim far more than one row.
+        run = Run.objects.raw(
+            "SELECT * FROM sagas_run WHERE id = ANY(ARRAY("
+            "  SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s"
+            "  ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)) FOR NO KEY UPDATE",
+            [not_due_before],
+        )
+        rows = list(run)
+        if not rows:
+            return None
+        desk = load(rows[0])
+        if not _still_free(owner):
+            return None
+        claimed = desk.run
+        claimed.owner, claimed.fence, claimed.due_at, claimed.held = owner, claimed.fence + 1, None, False
+        claimed.deliveries += 1
+        claim = Claim(run_id=claimed.pk, run_ref=claimed.ref, owner=owner, fence=claimed.fence)
+        return claim, _step(desk, claim)
+
+
+def claim_run(run_id: int, owner: str) -> tuple[Claim, Order] | None:
+    """Claim one named run if it is due and free; for tests and the one-run driver."""
+    with durable(), opened(run_id) as desk:
+        run = desk.run
+        if run.owner or run.due_at is None or run.due_at > desk.now or not _still_free(owner):
+            return None
+        run.owner, run.fence, run.due_at, run.held = owner, run.fence + 1, None, False
+        run.deliveries += 1
+        claim = Claim(run_id=run.pk, run_ref=run.ref, owner=owner, fence=run.fence)
+        return claim, _step(desk, claim)
+
+
+def _still_free(owner: str) -> bool:
+    """Whether this incarnation may still claim: its lease is running by the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM sagas_worker WHERE id = %s AND ended_at IS NULL AND lease_until > now_()", [owner]
+        )
+        return cursor.fetchone() is not None
+
+
+def advance(claim: Claim, seen: Seen) -> Order:
+    """Record what was seen and go on. Raises `ClaimLost` after keeping the result as evidence."""
+    with durable(), opened(claim.run_id) as desk:
+        if _held(desk, claim):
+            return _record_and_step(desk, claim, seen)
+        if late.keep(desk, seen):
+            desk.due_at, desk.held = desk.run.due_at, desk.run.held
+            if not desk.run.owner:
+                desk.run.due_at = desk.now
+            desk.close(release=False)
+    raise ClaimLost
+
+
+def _held(desk: Desk, claim: Claim) -> bool:
+    return desk.run.owner == claim.owner and desk.run.fence == claim.fence
+
+
+def _record_and_step(desk: Desk, claim: Claim, seen: Seen) -> Order:
+    ordered: Call | None = None
+    match seen:
+        case Answered():
+            settle.answered(desk, seen)
+        case PriorRead():
+            settle.prior_read(desk, seen)
+        case Queried():
+            settle.queried(desk, seen)
+        case Checked():
+            if settle.checked(desk, seen):
+                ordered = _send_compensation(desk, claim, desk.action(seen.ask.action_id))
+        case _:
+            assert_never(seen)
+    if ordered is not None:
+        desk.close(release=False)
+        return _stamped(ordered)
+    return _step(desk, claim)
+
+
+def _step(desk: Desk, claim: Claim) -> Order:
+    """Move by the planner's decisions until one of them happens outside."""
+    late.apply_waiting_evidence(desk)
+    for _ in range(_MOST_MOVES):
+        order = _carry_out(desk, claim, planner.decide(desk.facts()))
+        if order is not None:
+            desk.due_at = order.due_at if isinstance(order, Done) else None
+            desk.close(release=isinstance(order, Done))
+            return _stamped(order)
+    raise AssertionError(f"{desk.run.ref}: the planner does not come to rest")
+
+
+def _stamped(order: Order) -> Order:
+    """The moment before COMMIT is issued: the dispatch window runs from here (engine.md, section 3)."""
+    return replace(order, committing_since=boot_time()) if isinstance(order, Call) else order
+
+
+def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | None:
+    """Make the decision's moves. An order ends the step; None goes on deciding."""
+    match decision:
+        case planner.Prepare(action=facts):
+            _prepare(desk, desk.action(facts.id))
+        case planner.Send(action=facts, again=again):
+            return _send(desk, claim, desk.action(facts.id), "repeat" if again else "send")
+        case planner.ReadPrior(action=facts):
+            return _ask_prior(desk, desk.action(facts.id))
+        case planner.Query(action=facts, compensation=made_up):
+            return _ask_status(desk, desk.action(facts.id), compensating=made_up is not None)
+        case planner.Refuse(action=facts, error_class=error, detail=detail):
+            settle.reject(desk, desk.action(facts.id), "refuse", error, detail, entries.PLANNER)
+        case planner.TurnBack(action=facts):
+            turn_back(desk, f"{facts.step} was rejected: {facts.error_detail}", entries.PLANNER)
+        case planner.Turn(action=facts):
+            compensation = desk.compensations[facts.id]
+            desk.move(compensation, "turn", CompensationState.DUE, actor=entries.COMPENSATOR, due_at=None)
+        case planner.Resend(action=facts):
+            settle.due_again(desk, desk.compensations[facts.id], "repeated under its honoured key")
+        case planner.Check(action=facts):
+            return _look(desk, claim, desk.action(facts.id))
+        case planner.HandOver(reason=reason, action=about, detail=detail):
+            action = desk.action(about.id) if about else None
+            desk.hand_over(reason, action=action, detail=detail, actor=entries.PLANNER)
+        case planner.Finish(state=state):
+            desk.finish(state)
+            return Done(due_at=None)
+        case planner.Wait(until=until, held=held):
+            desk.held = held
+            return Done(due_at=until)
+        case _:
+            assert_never(decision)
+    return None
+
+
+# --- Forward ----------------------------------------------------------------------------------------------------
+
+
+def _prepare(desk: Desk, action: Action) -> None:
+    """Bind the arguments and register the compensation: on record before anything leaves (S4-8)."""
+    contract = desk.contract(action)
+    step = next(step for step in desk.definition.steps if step.id == action.step)
+    if action.args is None:
+        try:
+            args = bind(dict(step.args), desk.scope(action))
+        except Unbindable as error:
+            settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, str(error), entries.PLANNER)
+            return
+    else:
+        args = action.args
+    fault = schema_fault(contract.args_schema, args)
+    if fault:
+        detail = f"the arguments do not fit the contract: {fault}"
+        settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, detail, entries.VALIDATOR)
+        return
+    desk.move(
+        action,
+        "prepare",
+        ActionState.PREPARED,
+        actor=entries.PLANNER,
+        after={"key": action.key, "prior_version": action.prior_version},
+        args=args,
+        due_at=None,
+    )
+    if contract.compensation is not None and action.pk not in desk.compensations:
+        _register(desk, action, contract)
+
+
+def _register(desk: Desk, action: Action, contract: Contract) -> None:
+    declared = contract.compensation
+    assert declared is not None  # noqa: S101  the caller looked
+    pk, tool = desk.tool(declared.tool)
+    compensation = Compensation.objects.create(
+        run=desk.run,
+        action=action,
+        contract_id=pk,
+        tool=tool.tool,
+        kind=declared.kind.value,
+        who=declared.who.value,
+        key=compensation_key(action.key),
+        registered_at=desk.now,
+    )
+    desk.compensations[action.pk] = compensation
+    desk.say(
+        "tool.compensation.registered",
+        actor=entries.COMPENSATOR,
+        machine=Machine.COMPENSATION.value,
+        object_id=compensation.pk,
+        object_version=1,
+        step=action.step,
+        target=CompensationState.REGISTERED.value,
+        after={"key": compensation.key, "tool": compensation.tool, "kind": compensation.kind},
+    )
+
+
+def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
+    contract = desk.contract(action)
+    used = action.attempts_used + 1
+    number = used + action.refusals
+    desk.move(
+        action,
+        verb,
+        ActionState.SENT,
+        actor=entries.EXECUTOR,
+        after={"attempt": number, "key": action.key},
+        attempts_used=used,
+        sent_at=desk.now,
+        due_at=None,
+        unknown_since=None,
+    )
+    attempt = Attempt.objects.create(
+        run=desk.run,
+        action=action,
+        number=number,
+        owner=claim.owner,
+        fence=claim.fence,
+        sent_at=desk.now,
+    )
+    headers = {"Amends-Fence": str(claim.fence)}
+    if contract.prior_state is not None and contract.prior_state.if_match and action.prior_version:
+        headers["If-Match"] = action.prior_version
+    return Call(
+        action_id=action.pk,
+        compensation_id=None,
+        attempt_id=attempt.pk,
+        contract=contract,
+        args=action.args,
+        key=action.key,
+        headers=headers,
+        verify=None,
+        scope=desk.scope(action),
+    )
+
+
+def _ask_prior(desk: Desk, action: Action) -> Order | None:
+    contract = desk.contract(action)
+    prior = contract.prior_state
+    assert prior is not None  # noqa: S101  the planner looked
+    step = next(step for step in desk.definition.steps if step.id == action.step)
+    try:
+        args = action.args if action.args is not None else bind(dict(step.args), desk.scope(action))
+        read = bind(dict(prior.args), {**desk.scope(action), "args": args})
+    except Unbindable as error:
+        settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, str(error), entries.PLANNER)
+        return None
+    return Ask(
+        purpose=Purpose.PRIOR,
+        action_id=action.pk,
+        compensation_id=None,
+        contract=desk.tool(prior.tool)[1],
+        args=read,
+        key=action.key,
+        scope=desk.scope(action),
+        asked_of=contract,
+    )
+
+
+# --- Unknown ------------------------------------------------------------------------------------------------------
+
+
+def _ask_status(desk: Desk, action: Action, *, compensating: bool) -> Order | None:
+    row: Action | Compensation = desk.compensations[action.pk] if compensating else action
+    contract = desk.contract(row)
+    scope: dict[str, Json] = {**desk.scope(action), "args": row.args, "key": row.key}
+    query = contract.status_query
+    if query is None:
+        return _ask_by_looking(desk, action, desk.compensations[action.pk], scope)
+    try:
+        args = bind(dict(query.args), scope)
+    except Unbindable as error:
+        # Asking is not possible; the wait goes on until a person is asked.
+        desk.set(row, queries=row.queries + 1, due_at=desk.now + timedelta(seconds=60), error_detail=str(error))
+        return None
+    return Ask(
+        purpose=Purpose.QUERY,
+        action_id=action.pk,
+        compensation_id=row.pk if compensating else None,
+        contract=desk.tool(query.tool)[1],
+        args=args,
+        key=row.key,
+        scope=scope,
+        asked_of=contract,
+    )
+
+
+def _ask_by_looking(desk: Desk, action: Action, compensation: Compensation, scope: dict[str, Json]) -> Ask:
+    """A compensation without a query of its own is judged by looking at the effect (S0-39)."""
+    declared = desk.contract(action).compensation
+    assert declared is not None  # noqa: S101  the planner looked
+    condition = declared.already_done or declared.verify
+    return Ask(
+        purpose=Purpose.QUERY,
+        action_id=action.pk,
+        compensation_id=compensation.pk,
+        contract=desk.contract(compensation),
+        args=compensation.args,
+        key=compensation.key,
+        scope={**scope, "args": action.args},
+        already_done=condition,
+        reads=_contracts_read(desk, (condition,) if condition else ()),
+    )
+
+
+# --- Back ---------------------------------------------------------------------------------------------------------
+
+
+def turn_back(desk: Desk, reason: str, actor: entries.Actor) -> None:
+    """Start compensating: one winner, nothing new goes out, calls in flight are waited for (shared rule R4)."""
+    if desk.run.direction == Direction.UNDO:
+        return
+    desk.run.direction = Direction.UNDO.value
+    desk.say("run.turned_back", actor=actor, reason=reason)
+    for row in desk.actions:
+        if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):
+            desk.move(row, "skip", ActionState.SKIPPED, actor=actor)
+            compensation = desk.compensations.get(row.pk)
+            if compensation is not None and compensation.state == CompensationState.REGISTERED:
+                desk.move(compensation, "void", CompensationState.VOIDED, actor=entries.COMPENSATOR)
+
+
+def _look(desk: Desk, claim: Claim, action: Action) -> Order | None:
+    """Reads before a compensation; without any to make, the call goes out in this commit."""
+    declared = desk.contract(action).compensation
+    assert declared is not None  # noqa: S101  the planner looked
+    compensation = desk.compensations[action.pk]
+    looked_at = (*declared.preconditions, *((declared.already_done,) if declared.already_done else ()))
+    if not looked_at:
+        return _send_compensation(desk, claim, action)
+    return Ask(
+        purpose=Purpose.CHECK,
+        action_id=action.pk,
+        compensation_id=compensation.pk,
+        contract=desk.contract(compensation),
+        args=compensation.args,
+        key=compensation.key,
+        scope=desk.scope(action),
+        conditions=declared.preconditions,
+        already_done=declared.already_done,
+        reads=_contracts_read(desk, looked_at),
+    )
+
+
+def _contracts_read(desk: Desk, conditions: Iterable[Condition]) -> dict[str, Contract]:
+    names = {condition.read for condition in conditions if condition.read}
+    return {name: desk.tool(name)[1] for name in names}
+
+
+def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
+    """Mark as sent under the freeze's lock. None: a freeze came between the look and the call."""
+    compensation = desk.compensations[action.pk]
+    if planner.frozen(desk.facts(), compensation.tool, compensating=True):
+        return None
+    declared = desk.contract(action).compensation
+    used = compensation.attempts_used + 1
+    number = used + compensation.refusals
+    desk.move(
+        compensation,
+        "send",
+        CompensationState.SENT,
+        actor=entries.COMPENSATOR,
+        after={"of": action.step, "attempt": number, "key": compensation.key},
+        attempts_used=used,
+        sent_at=desk.now,
+        due_at=None,
+    )
+    attempt = Attempt.objects.create(
+        run=desk.run,
+        action=action,
+        compensation=compensation,
+        number=number,
+        owner=claim.owner,
+        fence=claim.fence,
+        sent_at=desk.now,
+    )
+    verify = declared.verify if declared else None
+    return Call(
+        action_id=action.pk,
+        compensation_id=compensation.pk,
+        attempt_id=attempt.pk,
+        contract=desk.contract(compensation),
+        args=compensation.args,
+        key=compensation.key,
+        headers={"Amends-Fence": str(claim.fence)},
+        verify=verify,
+        scope=desk.scope(action),
+        reads=_contracts_read(desk, (verify,) if verify else ()),
+    )
+
+
+# --- Lost claims --------------------------------------------------------------------------------------------------
+
+
+def release(claim: Claim, *, again_at: datetime | None = None) -> None:
+    """Give a run back unfinished: it is due at `again_at`, at once if None. Nothing happens if the claim is lost."""
+    with durable(), opened(claim.run_id) as desk:
+        if _held(desk, claim):
+            desk.due_at = again_at or desk.now
+            desk.close(release=True)

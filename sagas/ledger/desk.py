@@ -1,0 +1,408 @@
+"""One run on the desk: its rows under the run's lock, the moves made on them, and the one write at the end.
+
+Every change of state in the product goes through `Desk.move`. Entries are written before the rows they speak of,
+because the database guard asks for the entry when the row changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from sagas import entries, planner, summary
+from sagas.entries import EntryRow
+from sagas.errors import ClaimLost, IllegalMove, NotFound
+from sagas.facts import Actor, FreezeFacts, RunFacts
+from sagas.models import Action, Compensation, Handoff, Outbox, Question, Run
+from sagas.picture import run_facts
+from sagas.published import contract_by_id, definition_by_id, pinned
+from sagas.reasons import Reason
+from sagas.states import (
+    FINAL_RUN_STATES,
+    ActionState,
+    CompensationState,
+    HandoffState,
+    Machine,
+    RunState,
+    move,
+    run_verb,
+)
+from sagas.tx import lock_freeze_shared
+from tools.contract import Contract, Json
+from tools.definition import Definition
+
+type Row = Action | Compensation | Handoff
+
+_MACHINE: dict[type[Row], Machine] = {
+    Action: Machine.ACTION,
+    Compensation: Machine.COMPENSATION,
+    Handoff: Machine.HANDOFF,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Author:
+    """Who makes the moves of this transaction, for which command, having seen which version."""
+
+    actor: Actor
+    reason: str = ""
+    command_id: str = ""
+    saw_version: int | None = None
+
+
+@dataclass
+class Desk:
+    """A run's rows while its lock is held. Build it with `opened`; `close` writes everything."""
+
+    run: Run
+    actions: list[Action]
+    compensations: dict[int, Compensation]
+    handoffs: list[Handoff]
+    freezes: tuple[FreezeFacts, ...]
+    now: datetime
+    author: Author | None = None
+    seen_version: int = 0
+    due_at: datetime | None = None
+    held: bool = False
+    _entries: list[EntryRow] = field(default_factory=list)
+    _updates: list[tuple[Any, dict[str, Any], int]] = field(default_factory=list)
+    _first_seq: int = 0
+    _finished: RunState | None = None
+    _closed_by: Actor = entries.PLANNER
+
+    # --- Reading -------------------------------------------------------------------------------------------
+
+    @property
+    def definition(self) -> Definition:
+        """The definition that the run pins."""
+        return definition_by_id(self.run.definition_id)
+
+    def contract(self, row: Action | Compensation) -> Contract:
+        """The contract that the row pins."""
+        return contract_by_id(row.contract_id)
+
+    def tool(self, name: str) -> tuple[int, Contract]:
+        """The contract version that the run's definition pins for another tool."""
+        return pinned(self.run.definition_id, name)
+
+    def facts(self) -> RunFacts:
+        """The picture as it stands now, moves of this transaction included."""
+        return run_facts(
+            self.run, self.actions, self.compensations.values(), self.handoffs, self.freezes, self.now
+        )
+
+    def action(self, action_id: int) -> Action:
+        """An action of this run by id. Raises `NotFound`."""
+        for row in self.actions:
+            if row.pk == action_id:
+                return row
+        raise NotFound("action", str(action_id))
+
+    @property
+    def handoff(self) -> Handoff | None:
+        """The open handoff, if a person has the run."""
+        for row in self.handoffs:
+            if row.state != HandoffState.RESOLVED and not row.linked:
+                return row
+        return None
+
+    def scope(self, action: Action) -> dict[str, Json]:
+        """What bindings of this action may read (tools.bindings)."""
+        scope: dict[str, Json] = {
+            "input": self.run.input,
+            "args": action.args,
+            "result": action.result,
+            "prior": action.prior_state,
+            "key": action.key,
+            "forward_key": action.key,
+            "run": {"ref": self.run.ref, "business_ref": self.run.business_ref},
+        }
+        for other in self.actions:
+            if other.state == ActionState.SUPERSEDED or other.item:
+                continue
+            scope[f"steps.{other.step}.result"] = other.result
+            scope[f"steps.{other.step}.args"] = other.args
+            scope[f"steps.{other.step}.prior"] = other.prior_state
+        return scope
+
+    # --- Writing -------------------------------------------------------------------------------------------
+
+    def move(
+        self,
+        row: Row,
+        verb: str,
+        target: str,
+        *,
+        actor: Actor,
+        reason: str = "",
+        after: Json = None,
+        **changes: Any,
+    ) -> None:
+        """Move a row to another state and say so. Raises `IllegalMove` if the tables do not allow it."""
+        machine = _MACHINE[type(row)]
+        try:
+            rule = move(machine, verb, row.state, target)
+        except KeyError as error:
+            raise IllegalMove(str(error)) from None
+        source, seen = row.state, row.version
+        row.state, row.version = target, seen + 1
+        for name, value in changes.items():
+            setattr(row, name, value)
+        self.say(
+            rule.entry,
+            actor=actor,
+            reason=reason,
+            after=after,
+            machine=machine.value,
+            object_id=row.pk,
+            object_version=row.version,
+            step=self._step_of(row),
+            source=source,
+            target=target,
+        )
+        self._updates.append((row, {"state": target, "version": row.version, **changes}, seen))
+
+    def set(self, row: Row, **changes: Any) -> None:
+        """Change columns of a row without moving it; leaves no entry of its own."""
+        for name, value in changes.items():
+            setattr(row, name, value)
+        self._updates.append((row, changes, row.version))
+
+    def say(self, name: str, *, actor: Actor | None = None, reason: str = "", **parts: Any) -> None:
+        """Leave an entry. The author's reason, command and version seen stand for what is not given."""
+        author = self.author
+        self.run.seq += 1
+        self._entries.append(
+            EntryRow(
+                name=name,
+                actor=author.actor if author and actor is None else (actor or entries.PLANNER),
+                run_id=self.run.pk,
+                run_ref=self.run.ref,
+                seq=self.run.seq,
+                reason=reason or (author.reason if author else ""),
+                command_id=author.command_id if author else "",
+                saw_version=author.saw_version if author else None,
+                **parts,
+            )
+        )
+
+    def finish(self, state: RunState, *, actor: Actor = entries.PLANNER) -> None:
+        """Set the run's end state; registered compensations are voided, what never started is skipped."""
+        for row in self.actions:
+            if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):
+                self.move(row, "skip", ActionState.SKIPPED, actor=actor)
+        for compensation in self.compensations.values():
+            if compensation.state in (CompensationState.REGISTERED, CompensationState.DUE):
+                self.move(compensation, "void", CompensationState.VOIDED, actor=actor)
+        self._finished, self._closed_by = state, actor
+
+    def hand_over(self, reason: Reason, *, action: Action | None, detail: str = "", actor: Actor) -> Handoff:
+        """Open the handoff of this run, with its structured context (S0-44), or add a question to the open one."""
+        params: dict[str, Json] = {
+            "step": action.step if action else "",
+            "tool": action.tool if action else "",
+            "detail": detail[:500],
+        }
+        handoff = self.handoff
+        if handoff is None:
+            minutes = self.definition.deadlines.get(reason, self.definition.deadlines.get("default", 60.0))
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT nextval(pg_get_serial_sequence('sagas_handoff', 'id'))")
+                (pk,) = cursor.fetchone()
+            handoff = Handoff(
+                pk=pk,
+                run=self.run,
+                ref=f"HF-{2000 + pk}",
+                reason=reason.value,
+                params=params,
+                opened_at=self.now,
+                due_at=self.now + timedelta(minutes=float(minutes)),
+                fingerprint=_fingerprint(self.run, reason, action),
+            )
+            handoff.context = summary.context(self.facts(), reason)
+            self.say(
+                "human.handoff.started",
+                actor=actor,
+                reason=detail,
+                machine=Machine.HANDOFF.value,
+                object_id=pk,
+                object_version=1,
+                step=params["step"],
+                target=HandoffState.OPEN.value,
+                after={"ref": handoff.ref, "reason": reason.value, **handoff.context},
+            )
+            handoff.save(force_insert=True)
+            self.handoffs.append(handoff)
+        if action is not None:
+            Question.objects.create(handoff=handoff, action=action, code=reason.value, params=params)
+        return handoff
+
+    def close_handoff(self, resolution: str, *, actor: Actor, reason: str = "") -> None:
+        """Resolve the open handoff, if there is one; its questions are settled with it."""
+        handoff = self.handoff
+        if handoff is None:
+            return
+        Question.objects.filter(handoff=handoff, settled_at=None).update(settled_at=self.now)
+        self.move(
+            handoff,
+            "resolve",
+            HandoffState.RESOLVED,
+            actor=actor,
+            reason=reason,
+            after={"ref": handoff.ref, "resolution": resolution},
+            resolved_at=self.now,
+            resolution=resolution,
+            unknowns=0,
+            compensation_failed=False,
+            claimed_by="",
+            claimed_by_name="",
+            claimed_at=None,
+            claim_until=None,
+        )
+
+    def close(self, *, release: bool) -> None:
+        """Derive the run's state, refresh the queue's row and write: entries, rows, run, outbox."""
+        run, before = self.run, RunState(self.run.state)
+        if self._finished is not None:
+            self.close_handoff(self._finished.value, actor=self._closed_by)
+        target = self._finished or planner.state_of(self.facts())
+        changes: dict[str, Any] = {}
+        if self._entries or target != before:
+            run.version = self.seen_version + 1
+            changes |= {"version": run.version, "changed_at": self.now}
+            run.changed_at = self.now
+        if target != before:
+            self._enter(before, target)
+        run.state = target.value
+        run.effects_left = [action.step for action in planner.effects_left(self.facts())]
+        if target in FINAL_RUN_STATES and run.finished_at is None:
+            run.finished_at = self.now
+        if release:
+            run.owner, run.due_at, run.held = "", self.due_at, self.held
+        self._refresh_handoffs()
+        self._flush(changes)
+
+    def _enter(self, before: RunState, target: RunState) -> None:
+        try:
+            verb = run_verb(before, target)
+        except KeyError as error:
+            raise IllegalMove(str(error)) from None
+        left = [action.step for action in planner.effects_left(self.facts())]
+        self.say(
+            move(Machine.RUN, verb, before, target).entry,
+            actor=self._closed_by,
+            machine=Machine.RUN.value,
+            object_id=self.run.pk,
+            object_version=self.run.version,
+            source=before.value,
+            target=target.value,
+            after={"effects_left": left} if target in FINAL_RUN_STATES else None,
+        )
+
+    def _refresh_handoffs(self) -> None:
+        if not self._entries or not self.handoffs:
+            return
+        facts = self.facts()
+        row = self.handoff or (self.handoffs[-1] if self._finished else None)
+        if row is None:
+            return
+        changes = summary.columns(facts)
+        for name, value in changes.items():
+            setattr(row, name, value)
+        self._updates.append((row, {**changes, "changed_xid": _this_transaction()}, row.version))
+
+    def _flush(self, changes: dict[str, Any]) -> None:
+        run = self.run
+        with connection.cursor() as cursor:
+            entries.insert(cursor, self._entries)
+        for row, columns, version in self._updates:
+            updated = type(row).objects.filter(pk=row.pk, version=version).update(**columns)
+            if updated != 1:
+                raise ClaimLost(f"{row} changed under the run's lock")
+        changes |= {
+            "state": run.state,
+            "direction": run.direction,
+            "owner": run.owner,
+            "fence": run.fence,
+            "due_at": run.due_at,
+            "held": run.held,
+            "seq": run.seq,
+            "confirmations": run.confirmations,
+            "evidence_seen": run.evidence_seen,
+            "evidence_waiting": run.evidence_waiting,
+            "compensate_down_to": run.compensate_down_to,
+            "effects_left": run.effects_left,
+            "deliveries": run.deliveries,
+            "finished_at": run.finished_at,
+        }
+        if Run.objects.filter(pk=run.pk, version=self.seen_version).update(**changes) != 1:
+            raise ClaimLost(f"{run.ref} changed under its own lock")
+        if run.seq > self._first_seq:
+            Outbox.objects.create(run_id=run.pk, seq_from=self._first_seq + 1, seq_to=run.seq)
+
+    def _step_of(self, row: Row) -> str:
+        match row:
+            case Action():
+                return row.step
+            case Compensation():
+                return self.action(row.action_id).step
+            case _:
+                return ""
+
+
+def _fingerprint(run: Run, reason: Reason, action: Action | None) -> str:
+    """What makes two handoffs similar: tool, error class, action state, workflow version (a view, never a merge)."""
+    if action is None:
+        return f"{reason.value}|{run.definition_id}"
+    return "|".join((reason.value, action.tool, action.error_class, action.state, str(run.definition_id)))
+
+
+def _this_transaction() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()::text::bigint")
+        return int(cursor.fetchone()[0])
+
+
+def open_freezes() -> tuple[datetime, tuple[FreezeFacts, ...]]:
+    """The database's now and the freezes in force, in one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at "
+            "FROM (SELECT 1) one LEFT JOIN sagas_freeze f ON f.lifted_at IS NULL ORDER BY f.id"
+        )
+        rows = cursor.fetchall()
+    freezes = tuple(
+        FreezeFacts(id=row[1], scope=row[2], applies_to=row[3], reason=row[4], by=row[5], at=row[6])
+        for row in rows
+        if row[1] is not None
+    )
+    return rows[0][0], freezes
+
+
+def load(run: Run, *, author: Author | None = None) -> Desk:
+    """Everything of a run whose lock is held."""
+    now, freezes = open_freezes()
+    actions = list(Action.objects.filter(run=run).order_by("position", "item", "generation"))
+    compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
+    handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
+    desk = Desk(run, actions, compensations, handoffs, freezes, now, author)
+    desk.seen_version, desk._first_seq = run.version, run.seq
+    return desk
+
+
+@contextmanager
+def opened(run_id: int, *, author: Author | None = None) -> Iterator[Desk]:
+    """Lock freeze and run, in this order, and load the rest (engine.md, section 1). The caller closes the desk.
+
+    Raises `NotFound`.
+    """
+    lock_freeze_shared()
+    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("run", str(run_id))
+    yield load(run, author=author)

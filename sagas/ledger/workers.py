@@ -1,0 +1,119 @@
+"""Worker incarnations: beating, dying, and what becomes of what a dead one held (engine.md, section 4)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from datetime import timedelta
+
+from django.db import connection
+
+from sagas import entries
+from sagas.ledger import late, settle
+from sagas.ledger.desk import Desk, opened
+from sagas.models import Attempt, Run, Worker
+from sagas.orders import Claim, Seen
+from sagas.states import ActionState, CompensationState
+from sagas.tx import durable
+from tools.contract import ErrorClass
+
+LEASE_S = 4.0
+"""Seconds a lease runs. How long a call takes has nothing to do with it."""
+
+
+def enrol(kind: str) -> str:
+    """Begin a new incarnation and return its id."""
+    owner = f"{kind}-{uuid.uuid4().hex[:12]}"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sagas_worker (id, kind, place, lease_until, beats, ended_how) "
+            "VALUES (%s, %s, %s, now_() + %s, 0, '')",
+            [owner, kind, f"{socket.gethostname()}:{os.getpid()}", timedelta(seconds=LEASE_S)],
+        )
+    return owner
+
+
+def beat(owner: str) -> bool:
+    """Renew a running lease. False: it has expired; an expired lease is never renewed, only replaced."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE sagas_worker SET lease_until = now_() + %s, beat_at = now_(), beats = beats + 1 "
+            "WHERE id = %s AND ended_at IS NULL AND lease_until > now_()",
+            [timedelta(seconds=LEASE_S), owner],
+        )
+        return cursor.rowcount == 1
+
+
+def sign_off(owner: str, how: str = "stopped") -> None:
+    """End an incarnation in good order."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE sagas_worker SET ended_at = now_(), ended_how = %s WHERE id = %s AND ended_at IS NULL",
+            [how, owner],
+        )
+
+
+def expired() -> tuple[tuple[str, int], ...]:
+    """(id, beats) of every incarnation whose lease has run out by the database's clock, and of ended ones that
+    still hold a run.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, beats FROM sagas_worker WHERE ended_at IS NULL AND lease_until <= now_() "
+            "UNION SELECT w.id, w.beats FROM sagas_worker w JOIN sagas_run r ON r.owner = w.id "
+            "WHERE w.ended_at IS NOT NULL"
+        )
+        return tuple((row[0], row[1]) for row in cursor.fetchall())
+
+
+def bury(owner: str) -> int:
+    """Declare an incarnation dead and free what it held; what it had sent is unknown now. Returns the runs freed."""
+    with durable(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE sagas_worker SET ended_at = now_(), ended_how = 'lease ran out' "
+            "WHERE id = %s AND ended_at IS NULL AND lease_until <= now_()",
+            [owner],
+        )
+    held = list(Run.objects.filter(owner=owner).order_by("pk").values_list("pk", flat=True))
+    return sum(_free(pk, owner) for pk in held)
+
+
+def _free(run_id: int, owner: str) -> bool:
+    with durable(), opened(run_id) as desk:
+        if desk.run.owner != owner or not Worker.objects.filter(pk=owner, ended_at__isnull=False).exists():
+            return False
+        desk.run.fence += 1
+        _lose_what_was_sent(desk)
+        desk.due_at = desk.now
+        desk.close(release=True)
+        return True
+
+
+def abandon(claim: Claim, seen: Seen) -> None:
+    """Give up a claimed run whose last write failed: keep what was seen, lose what was sent, let anybody go on.
+
+    Due again after a pause that grows with the deliveries, so that a run that always fails does not spin.
+    """
+    with durable(), opened(claim.run_id) as desk:
+        if desk.run.owner != claim.owner or desk.run.fence != claim.fence:
+            return
+        desk.run.fence += 1
+        late.keep(desk, seen)
+        _lose_what_was_sent(desk)
+        desk.due_at = desk.now + timedelta(seconds=min(0.5 * desk.run.deliveries, 60.0))
+        desk.close(release=True)
+
+
+def _lose_what_was_sent(desk: Desk) -> None:
+    """A worker lost after `sent` leaves unknown behind, never "failed" (shared rule R2)."""
+    detail = "the worker that made the call is gone"
+    Attempt.objects.filter(run=desk.run, finished_at=None).update(
+        finished_at=desk.now, answer="unknown", error_class=ErrorClass.NO_ANSWER.value, detail=detail
+    )
+    for action in desk.actions:
+        if action.state == ActionState.SENT and action.answer_due_at is None:
+            settle.lose(desk, action, ErrorClass.NO_ANSWER, detail, entries.RECOVERY)
+        compensation = desk.compensations.get(action.pk)
+        if compensation is not None and compensation.state == CompensationState.SENT:
+            settle.lose_compensation(desk, action, compensation, detail)

@@ -1,0 +1,32 @@
+"""Tables of the engine: fields and constraints only. `sagas.ledger` alone writes them."""
+
+from sagas.models.action import Action, Attempt
+from sagas.models.compensation import Compensation
+from sagas.models.definition import ContractVersion, DefinitionVersion
+from sagas.models.entry import Entry
+from sagas.models.evidence import Evidence
+from sagas.models.freeze import Freeze
+from sagas.models.gate import Gate
+from sagas.models.handoff import Handoff, Question
+from sagas.models.outbox import Outbox
+from sagas.models.permit import Permit
+from sagas.models.run import Run
+from sagas.models.worker import Worker
+
+__all__ = [
+    "Action",
+    "Attempt",
+    "Compensation",
+    "ContractVersion",
+    "DefinitionVersion",
+    "Entry",
+    "Evidence",
+    "Freeze",
+    "Gate",
+    "Handoff",
+    "Outbox",
+    "Permit",
+    "Question",
+    "Run",
+    "Worker",
+]

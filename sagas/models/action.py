@@ -1,0 +1,89 @@
+"""Actions (one tool call to be made once, a row per generation) and attempts (one try over the wire)."""
+
+from django.db import models
+
+from sagas.models.clock import DatabaseNow
+from sagas.states import ActionState
+
+
+class Action(models.Model):
+    """One action of a run. An item of a batch is an action with a `parent`.
+
+    `attempts_used` counts only the tries that used up budget; `refusals` the calls that never left.
+    """
+
+    run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="actions")
+    parent = models.ForeignKey("sagas.Action", null=True, on_delete=models.PROTECT, related_name="items")
+    contract = models.ForeignKey("sagas.ContractVersion", on_delete=models.PROTECT)
+    step = models.TextField()
+    position = models.PositiveIntegerField()
+    item = models.TextField(default="")
+    generation = models.PositiveIntegerField(default=1)
+    tool = models.TextField()
+    state = models.TextField(default=ActionState.NOT_STARTED)
+    version = models.PositiveIntegerField(default=1)
+    key = models.TextField(unique=True)
+    args = models.JSONField(null=True)
+    why = models.TextField(default="")
+    evidence_note = models.TextField(default="")
+    attempts_used = models.PositiveIntegerField(default=0)
+    refusals = models.PositiveIntegerField(default=0)
+    queries = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+    answer_due_at = models.DateTimeField(null=True)
+    unknown_since = models.DateTimeField(null=True)
+    not_found_counts_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    settled_by = models.TextField(default="")
+    confirm_seq = models.PositiveIntegerField(null=True)
+    result = models.JSONField(null=True)
+    result_sha256 = models.TextField(default="")
+    provider_ref = models.TextField(default="")
+    prior_state = models.JSONField(null=True)
+    prior_version = models.TextField(default="")
+    prior_read_at = models.DateTimeField(null=True)
+    error_class = models.TextField(default="")
+    error_detail = models.TextField(default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "step", "item", "generation"], name="action_generation_once"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["provider_ref"], name="action_ref", condition=~models.Q(provider_ref=""))
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Attempt(models.Model):
+    """One try over the wire, written before the first byte leaves; its end is filled in once.
+
+    Belongs to an action, and to that action's compensation when it is the compensating call.
+    """
+
+    run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="attempts")
+    action = models.ForeignKey("sagas.Action", on_delete=models.PROTECT, related_name="attempts")
+    compensation = models.ForeignKey(
+        "sagas.Compensation", null=True, on_delete=models.PROTECT, related_name="attempts"
+    )
+    number = models.PositiveIntegerField()
+    owner = models.TextField()
+    fence = models.PositiveBigIntegerField()
+    sent_at = models.DateTimeField(db_default=DatabaseNow())
+    finished_at = models.DateTimeField(null=True)
+    answer = models.TextField(default="")
+    error_class = models.TextField(default="")
+    detail = models.TextField(default="")
+    status = models.PositiveIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "id"], name="attempt_run")]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.action_id}"

@@ -1,0 +1,60 @@
+"""A run of a definition: the row whose lock orders every decision about it."""
+
+from django.db import models
+
+from sagas.models.clock import DatabaseNow
+from sagas.states import Direction, RunState
+
+
+class Run(models.Model):
+    """One run.
+
+    `version` rises by one with every change that people can see, `fence` with every claim; `seq` numbers the
+    entries and `confirmations` the confirmed actions, both under the row's lock. `due_at` is null while a worker
+    owns the run, while a freeze holds it (`held`) and when nothing is due.
+    """
+
+    ref = models.TextField(unique=True)
+    definition = models.ForeignKey("sagas.DefinitionVersion", on_delete=models.PROTECT, related_name="runs")
+    parent = models.ForeignKey("sagas.Run", null=True, on_delete=models.PROTECT, related_name="remedies")
+    state = models.TextField(default=RunState.RUNNING)
+    direction = models.TextField(default=Direction.FORWARD)
+    version = models.PositiveIntegerField(default=1)
+    fence = models.PositiveBigIntegerField(default=0)
+    owner = models.TextField(default="")
+    due_at = models.DateTimeField(null=True)
+    held = models.BooleanField(default=False)
+    deliveries = models.PositiveIntegerField(default=0)
+    seq = models.PositiveBigIntegerField(default=0)
+    confirmations = models.PositiveIntegerField(default=0)
+    evidence_seen = models.BigIntegerField(default=0)
+    evidence_waiting = models.BooleanField(default=False)
+    compensate_down_to = models.PositiveIntegerField(default=0)
+    effects_left = models.JSONField(default=list)
+    input = models.JSONField()
+    intent = models.TextField(default="")
+    title = models.TextField(default="")
+    business_ref = models.TextField(default="")
+    customer = models.TextField(default="")
+    amount = models.TextField(default="")
+    currency = models.TextField(default="")
+    team = models.TextField(default="")
+    start_key = models.TextField()
+    start_digest = models.TextField()
+    started_by = models.TextField()
+    started_by_name = models.TextField()
+    started_at = models.DateTimeField(db_default=DatabaseNow())
+    changed_at = models.DateTimeField(db_default=DatabaseNow())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["started_by", "start_key"], name="run_start_once")]
+        indexes = [
+            models.Index(fields=["due_at"], name="run_due", condition=models.Q(due_at__isnull=False)),
+            models.Index(fields=["owner"], name="run_owned", condition=~models.Q(owner="")),
+            models.Index(fields=["id"], name="run_held", condition=models.Q(held=True)),
+            models.Index(fields=["business_ref"], name="run_business_ref"),
+        ]
+
+    def __str__(self) -> str:
+        return self.ref

@@ -1,0 +1,199 @@
+"""From rows to facts: one run's frozen picture. Reads no table itself; whoever calls has the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sagas.facts import (
+    ActionFacts,
+    AttemptFacts,
+    CompensationFacts,
+    EvidenceFacts,
+    FreezeFacts,
+    HandoffFacts,
+    RunFacts,
+)
+from sagas.models import Action, Attempt, Compensation, Evidence, Handoff, Run
+from sagas.published import contract_by_id, definition_by_id
+from sagas.states import ActionState, CompensationState, Direction, HandoffState, RunState
+
+
+def run_facts(
+    run: Run,
+    actions: Iterable[Action],
+    compensations: Iterable[Compensation],
+    handoffs: Sequence[Handoff],
+    freezes: tuple[FreezeFacts, ...],
+    now: datetime,
+    definition_digest: str = "",
+) -> RunFacts:
+    """The picture of a run. Of several handoffs the open one leads, else the newest."""
+    made_up = {row.action_id: compensation_facts(row) for row in compensations}
+    handed = tuple(handoff_facts(row) for row in handoffs)
+    leading = next((h for h in handed if h.state != HandoffState.RESOLVED and not h.linked), None)
+    return RunFacts(
+        id=run.pk,
+        ref=run.ref,
+        state=RunState(run.state),
+        direction=Direction(run.direction),
+        version=run.version,
+        fence=run.fence,
+        owner=run.owner,
+        definition=definition_by_id(run.definition_id),
+        definition_digest=definition_digest,
+        input=run.input,
+        intent=run.intent,
+        business_ref=run.business_ref,
+        title=run.title,
+        customer=run.customer,
+        amount=run.amount,
+        currency=run.currency,
+        team=run.team,
+        started_at=run.started_at,
+        started_by=run.started_by_name,
+        changed_at=run.changed_at,
+        finished_at=run.finished_at,
+        effects_left=tuple(run.effects_left),
+        actions=tuple(action_facts(row, made_up.get(row.pk)) for row in actions),
+        handoff=leading or (handed[-1] if handed else None),
+        handoffs=handed,
+        freezes=freezes,
+        now=now,
+    )
+
+
+def action_facts(row: Action, compensation: CompensationFacts | None) -> ActionFacts:
+    """One action. Arguments and results are as stored; what people see is masked at the door."""
+    return ActionFacts(
+        id=row.pk,
+        step=row.step,
+        position=row.position,
+        item=row.item,
+        generation=row.generation,
+        tool=row.tool,
+        contract=contract_by_id(row.contract_id),
+        state=ActionState(row.state),
+        version=row.version,
+        key=row.key,
+        args=row.args,
+        result=row.result,
+        provider_ref=row.provider_ref,
+        attempts_used=row.attempts_used,
+        confirm_seq=row.confirm_seq,
+        prior_state=row.prior_state,
+        prior_version=row.prior_version,
+        prior_read_at=row.prior_read_at,
+        sent_at=row.sent_at,
+        settled_at=row.settled_at,
+        settled_by=row.settled_by,
+        due_at=row.due_at,
+        not_found_counts_at=row.not_found_counts_at,
+        unknown_since=row.unknown_since,
+        queries=row.queries,
+        error_class=row.error_class,
+        error_detail=row.error_detail,
+        why=row.why,
+        compensation=compensation,
+    )
+
+
+def compensation_facts(row: Compensation) -> CompensationFacts:
+    """One registered compensation."""
+    return CompensationFacts(
+        id=row.pk,
+        action_id=row.action_id,
+        key=row.key,
+        tool=row.tool,
+        contract=contract_by_id(row.contract_id),
+        kind=row.kind,
+        who=row.who,
+        ordered_by=row.ordered_by,
+        state=CompensationState(row.state),
+        version=row.version,
+        args=row.args,
+        attempts_used=row.attempts_used,
+        registered_at=row.registered_at,
+        sent_at=row.sent_at,
+        settled_at=row.settled_at,
+        due_at=row.due_at,
+        error_class=row.error_class,
+        error_detail=row.error_detail,
+        result=row.result,
+        provider_ref=row.provider_ref,
+        queries=row.queries,
+    )
+
+
+def handoff_facts(row: Handoff) -> HandoffFacts:
+    """One handoff."""
+    return HandoffFacts(
+        id=row.pk,
+        ref=row.ref,
+        state=HandoffState(row.state),
+        reason=row.reason,
+        params=row.params,
+        opened_at=row.opened_at,
+        due_at=row.due_at,
+        escalation=row.escalation,
+        claimed_by=row.claimed_by,
+        claimed_by_name=row.claimed_by_name,
+        claimed_at=row.claimed_at,
+        claim_until=row.claim_until,
+        resolved_at=row.resolved_at,
+        resolution=row.resolution,
+        linked=row.linked,
+    )
+
+
+def with_history(facts: RunFacts, attempts: Iterable[Attempt], evidence: Iterable[Evidence]) -> RunFacts:
+    """The same picture with attempts and evidence at their actions and compensations."""
+    tries: dict[tuple[int, int | None], list[AttemptFacts]] = {}
+    for row in attempts:
+        tries.setdefault((row.action_id, row.compensation_id), []).append(_attempt(row))
+    seen: dict[tuple[int | None, int | None], list[EvidenceFacts]] = {}
+    for proof in evidence:
+        seen.setdefault((proof.action_id, proof.compensation_id), []).append(_evidence(proof))
+
+    def filled(action: ActionFacts) -> ActionFacts:
+        compensation = action.compensation
+        if compensation is not None:
+            at = (action.id, compensation.id)
+            compensation = replace(
+                compensation, attempts=tuple(tries.get(at, ())), evidence=tuple(seen.get(at, ()))
+            )
+        at_action = (action.id, None)
+        return replace(
+            action,
+            compensation=compensation,
+            attempts=tuple(tries.get(at_action, ())),
+            evidence=tuple(seen.get(at_action, ())),
+        )
+
+    return replace(facts, actions=tuple(filled(action) for action in facts.actions))
+
+
+def _attempt(row: Attempt) -> AttemptFacts:
+    return AttemptFacts(
+        number=row.number,
+        sent_at=row.sent_at,
+        finished_at=row.finished_at,
+        answer=row.answer,
+        error_class=row.error_class,
+        detail=row.detail,
+        status=row.status,
+        duration_ms=row.duration_ms,
+    )
+
+
+def _evidence(row: Evidence) -> EvidenceFacts:
+    return EvidenceFacts(
+        source=row.source,
+        verdict=row.verdict,
+        reference=row.reference,
+        detail=row.detail,
+        body=row.body,
+        at=row.at,
+        by=row.by,
+    )

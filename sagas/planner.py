@@ -1,0 +1,477 @@
+"""What to do next with a run: a pure function from facts to one decision, and the state that follows from facts.
+
+Reads nothing, writes nothing, knows no clock but `facts.now`. The ledger asks it under the run's lock, after
+every move, until the answer is something that happens outside or a wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sagas.facts import ActionFacts, CompensationFacts, RunFacts
+from sagas.reasons import Reason
+from sagas.states import (
+    FINAL_RUN_STATES,
+    ActionState,
+    CompensationState,
+    Direction,
+    HandoffState,
+    RunState,
+)
+from tools.contract import (
+    Compensation,
+    CompensationKind,
+    ErrorClass,
+    KeySupport,
+    RecoveryClass,
+    RetryRule,
+    Who,
+)
+from tools.definition import OnFailure
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadPrior:
+    """Read the state before the write and keep it as its snapshot (S1-10)."""
+
+    action: ActionFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare:
+    """Bind the arguments and put key and compensation on record (law 2)."""
+
+    action: ActionFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Send:
+    """Mark as sent and make the call. `again` = an unknown call repeated under its honoured key."""
+
+    action: ActionFacts
+    again: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """Ask the tool what became of an unknown call, or of an unknown compensation of the action."""
+
+    action: ActionFacts
+    compensation: CompensationFacts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refuse:
+    """Give up a call that was never carried out."""
+
+    action: ActionFacts
+    error_class: ErrorClass
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnBack:
+    """Start compensating: a definite failure of `action`."""
+
+    action: ActionFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """Make a registered compensation due: nothing confirmed later is left before it."""
+
+    action: ActionFacts
+    compensation: CompensationFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Look before the leap: is it done already, and do the preconditions hold (S0-38)."""
+
+    action: ActionFacts
+    compensation: CompensationFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resend:
+    """Make an unknown compensation due again under its honoured key."""
+
+    action: ActionFacts
+    compensation: CompensationFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandOver:
+    """A person is needed."""
+
+    reason: Reason
+    action: ActionFacts | None
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
+    """The run has reached an end state."""
+
+    state: RunState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """Nothing to do until `until`; None = until something happens. `held`: a freeze keeps it."""
+
+    until: datetime | None
+    held: bool = False
+
+
+type Decision = (
+    ReadPrior
+    | Prepare
+    | Send
+    | Query
+    | Refuse
+    | TurnBack
+    | Turn
+    | Check
+    | Resend
+    | HandOver
+    | Finish
+    | Wait
+)
+
+_IN_FLIGHT_COMPENSATION = frozenset({CompensationState.SENT})
+_DONE_FORWARD = frozenset(
+    {ActionState.CONFIRMED, ActionState.ACCEPTED, ActionState.SKIPPED, ActionState.COMPENSATED}
+)
+
+
+def current(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """The actions that count, in order of position: superseded generations are left out."""
+    return tuple(
+        sorted(
+            (action for action in facts.actions if action.state is not ActionState.SUPERSEDED),
+            key=lambda action: (action.position, action.item),
+        )
+    )
+
+
+def handoff_open(facts: RunFacts) -> bool:
+    """Whether a person has the run."""
+    return facts.handoff is not None and not facts.handoff.linked and facts.handoff.state != HandoffState.RESOLVED
+
+
+def state_of(facts: RunFacts) -> RunState:
+    """The state that follows from the facts (engine.md, section 10): final > handoff > recovering >
+    awaiting_approval > compensating or running. Final states are set by `Finish` alone.
+    """
+    if facts.state in FINAL_RUN_STATES:
+        return facts.state
+    if handoff_open(facts):
+        return RunState.HANDOFF
+    actions = current(facts)
+    compensations = [action.compensation for action in actions if action.compensation]
+    if any(action.state is ActionState.UNKNOWN for action in actions) or any(
+        compensation.state is CompensationState.UNKNOWN for compensation in compensations
+    ):
+        return RunState.RECOVERING
+    if any(compensation.state is CompensationState.AWAITING_APPROVAL for compensation in compensations):
+        return RunState.AWAITING_APPROVAL
+    return RunState.COMPENSATING if facts.direction is Direction.UNDO else RunState.RUNNING
+
+
+def effects_left(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """The actions whose effect stands in the world, in order of confirmation (law 7).
+
+    Reads have none. What is accepted counts: its effect, known or not, was left in place. A mitigated effect stays.
+    """
+    standing = (ActionState.CONFIRMED, ActionState.PARTIAL, ActionState.ACCEPTED)
+    return tuple(
+        sorted(
+            (a for a in current(facts) if a.contract.has_effect and a.state in standing),
+            key=lambda action: (action.confirm_seq or 0, action.position),
+        )
+    )
+
+
+def decide(facts: RunFacts) -> Decision:
+    """The next thing to do with the run."""
+    if facts.state in FINAL_RUN_STATES:
+        return Wait(until=None)
+    actions = current(facts)
+    if any(action.state is ActionState.SENT for action in actions) or any(
+        action.compensation and action.compensation.state in _IN_FLIGHT_COMPENSATION for action in actions
+    ):
+        return Wait(until=_earliest(action.due_at for action in actions if action.state is ActionState.SENT))
+    if handoff_open(facts):
+        return _while_handed_off(facts, actions)
+    for action in actions:
+        if action.state is ActionState.UNKNOWN:
+            return _settle(facts, action)
+        if action.compensation and action.compensation.state is CompensationState.UNKNOWN:
+            return _settle_compensation(facts, action, action.compensation)
+    if facts.direction is Direction.FORWARD:
+        return _forward(facts, actions)
+    return _back(facts, actions)
+
+
+# --- Forward ------------------------------------------------------------------------------------------------
+
+
+def _forward(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
+    for action in actions:
+        if action.state in _DONE_FORWARD:
+            continue
+        match action.state:
+            case ActionState.REJECTED:
+                match on_rejected(facts, action):
+                    case OnFailure.CONTINUE:
+                        continue
+                    case OnFailure.HANDOFF:
+                        return HandOver(reason=Reason.REJECTED, action=action, detail=action.error_detail)
+                    case OnFailure.COMPENSATE:
+                        return TurnBack(action=action)
+            case ActionState.NOT_STARTED:
+                return _before_sending(facts, action) or Prepare(action=action)
+            case ActionState.PREPARED:
+                return _before_sending(facts, action) or Send(action=action)
+            case ActionState.PARTIAL:
+                return HandOver(reason=Reason.PARTIAL, action=action)
+            case _:  # sent and unknown were dealt with, superseded was left out
+                return Wait(until=None)
+    accepted = any(action.state is ActionState.ACCEPTED for action in actions)
+    return Finish(state=RunState.CLOSED_ACCEPTED if accepted else RunState.COMPLETED)
+
+
+def _before_sending(facts: RunFacts, action: ActionFacts) -> Decision | None:
+    """What must come before the call: its time, the end of a freeze, a fresh prior state."""
+    if action.due_at is not None and action.due_at > facts.now:
+        return Wait(until=action.due_at)
+    if frozen(facts, action.tool, compensating=False):
+        return Wait(until=None, held=True)
+    prior = action.contract.prior_state
+    if prior is not None and not _prior_is_fresh(facts, action, prior.max_age_s):
+        return ReadPrior(action=action)
+    return None
+
+
+def _prior_is_fresh(facts: RunFacts, action: ActionFacts, max_age_s: float) -> bool:
+    """Once a call of this generation was sent its snapshot is final: a later read could show our own effect."""
+    if action.prior_read_at is None:
+        return False
+    if action.sent_at is not None:
+        return True
+    return facts.now - action.prior_read_at <= timedelta(seconds=max_age_s)
+
+
+def on_rejected(facts: RunFacts, action: ActionFacts) -> OnFailure:
+    """What a definite failure of this step leads to: the step's own word, else the definition's."""
+    for step in facts.definition.steps:
+        if step.id == action.step and step.on_rejected is not None:
+            return step.on_rejected
+    return facts.definition.on_failure
+
+
+# --- Unknown ------------------------------------------------------------------------------------------------
+
+
+def _settle(facts: RunFacts, action: ActionFacts) -> Decision:
+    """Only evidence settles `unknown` (law 4): the query, or a repeat under a key that is honoured and kept."""
+    due = action.due_at is None or action.due_at <= facts.now
+    if action.contract.status_query is not None:
+        if _recovery_is_over(facts, action.unknown_since):
+            return HandOver(reason=Reason.UNKNOWN_UNRESOLVED, action=action, detail=action.error_detail)
+        return Query(action=action) if due else Wait(until=action.due_at)
+    if can_repeat(facts, action):
+        if not due:
+            return Wait(until=action.due_at)
+        if frozen(facts, action.tool, compensating=False):
+            return Wait(until=None, held=True)
+        return Send(action=action, again=True)
+    return HandOver(reason=Reason.UNKNOWN_WITHOUT_QUERY, action=action, detail=action.error_detail)
+
+
+def can_repeat(facts: RunFacts, action: ActionFacts) -> bool:
+    """Whether the same call may go out again: a read, or a key that is honoured, still kept, with tries left."""
+    if action.attempts_used >= max(rule(action.contract.retry, error).max_attempts for error in _UNANSWERED):
+        return False
+    return not action.contract.has_effect or key_is_kept(
+        facts.now, action.sent_at, action.contract.idempotency.support, action.contract.idempotency.retention_s
+    )
+
+
+def key_is_kept(
+    now: datetime, sent_at: datetime | None, support: KeySupport, retention_s: float | None
+) -> bool:
+    """Whether the tool still knows the key: honoured, and within the time it is kept (None = for good)."""
+    if support is not KeySupport.HONOURED:
+        return False
+    return retention_s is None or sent_at is None or now < sent_at + timedelta(seconds=retention_s)
+
+
+def _settle_compensation(
+    facts: RunFacts, action: ActionFacts, compensation: CompensationFacts
+) -> Decision:
+    due = compensation.due_at is None or compensation.due_at <= facts.now
+    if has_compensation_query(action, compensation):
+        since = compensation.sent_at
+        if _recovery_is_over(facts, since):
+            return HandOver(reason=Reason.COMPENSATION_UNKNOWN, action=action)
+        return Query(action=action, compensation=compensation) if due else Wait(until=compensation.due_at)
+    idempotency = compensation.contract.idempotency
+    kept = key_is_kept(facts.now, compensation.sent_at, idempotency.support, idempotency.retention_s)
+    budget = max(rule(compensation.contract.retry, error).max_attempts for error in _UNANSWERED)
+    if kept and compensation.attempts_used < budget:
+        return Resend(action=action, compensation=compensation) if due else Wait(until=compensation.due_at)
+    return HandOver(reason=Reason.COMPENSATION_UNKNOWN, action=action)
+
+
+def has_compensation_query(action: ActionFacts, compensation: CompensationFacts) -> bool:
+    """Whether the outcome of a compensating call can be asked for: by its own query, or by looking at the effect."""
+    declared = action.contract.compensation
+    return compensation.contract.status_query is not None or (
+        declared is not None and (declared.already_done is not None or declared.verify is not None)
+    )
+
+
+def _recovery_is_over(facts: RunFacts, since: datetime | None) -> bool:
+    return since is not None and facts.now >= since + timedelta(seconds=facts.definition.recovery_deadline_s)
+
+
+# --- Back ---------------------------------------------------------------------------------------------------
+
+
+def to_compensate(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """Confirmed actions with an effect, in strictly the reverse order of confirmation (law 6, S0-36, S2-10)."""
+    return tuple(
+        sorted(
+            (
+                action
+                for action in current(facts)
+                if action.contract.has_effect and action.state in (ActionState.CONFIRMED, ActionState.PARTIAL)
+            ),
+            key=lambda action: -(action.confirm_seq or 0),
+        )
+    )
+
+
+def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
+    remaining = to_compensate(facts)
+    for action in remaining:
+        compensation = action.compensation
+        if compensation is None:
+            if not any(
+                later.compensation and later.compensation.state in _OUTSTANDING and ordered(later.compensation)
+                for later in remaining[remaining.index(action) + 1 :]
+            ):
+                return HandOver(reason=_without_compensation(action), action=action)
+            continue
+        match compensation.state:
+            case CompensationState.REGISTERED:
+                if compensation.args is None:
+                    return HandOver(reason=Reason.COMPENSATION_UNBINDABLE, action=action)
+                return Turn(action=action, compensation=compensation)
+            case CompensationState.DUE:
+                return _due(facts, action, compensation)
+            case CompensationState.FAILED:
+                return HandOver(
+                    reason=Reason.COMPENSATION_FAILED, action=action, detail=compensation.error_detail
+                )
+            case CompensationState.AWAITING_APPROVAL:
+                return Wait(until=compensation.due_at)
+            case CompensationState.CONFIRMED if compensation.kind == CompensationKind.MITIGATES:
+                continue
+            case _:
+                return HandOver(reason=Reason.NO_COMPENSATION, action=action)
+    left = effects_left(facts)
+    if left:
+        return HandOver(reason=Reason.EFFECTS_LEFT, action=left[-1])
+    ever = any(action.state is ActionState.COMPENSATED for action in actions)
+    return Finish(state=RunState.COMPENSATED if ever else RunState.FAILED_CLEAN)
+
+
+_OUTSTANDING = frozenset({CompensationState.REGISTERED, CompensationState.DUE, CompensationState.FAILED})
+
+
+def ordered(compensation: CompensationFacts) -> bool:
+    """Whether a person set this compensation going, past a pivot that stops the automatic ones."""
+    return bool(compensation.ordered_by)
+
+
+def _due(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> Decision:
+    if compensation.due_at is not None and compensation.due_at > facts.now:
+        return Wait(until=compensation.due_at)
+    if compensation.who == Who.APPROVAL:
+        return HandOver(reason=Reason.SIGNOFF_NEEDED, action=action)
+    if compensation.who == Who.HUMAN and not ordered(compensation):
+        return HandOver(reason=Reason.PIVOT, action=action)
+    if frozen(facts, compensation.tool, compensating=True):
+        return Wait(until=None, held=True)
+    return Check(action=action, compensation=compensation)
+
+
+def _without_compensation(action: ActionFacts) -> Reason:
+    irreversible = action.contract.recovery_class is RecoveryClass.IRREVERSIBLE
+    return Reason.PIVOT if irreversible else Reason.NO_COMPENSATION
+
+
+# --- With a person ------------------------------------------------------------------------------------------
+
+
+def _while_handed_off(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
+    """In a handoff the queries go on; advancing does not (engine.md, section 10)."""
+    waits: list[datetime | None] = []
+    for action in actions:
+        compensation = action.compensation
+        if action.state is ActionState.UNKNOWN and action.contract.status_query is not None:
+            if action.due_at is None or action.due_at <= facts.now:
+                return Query(action=action)
+            waits.append(action.due_at)
+        if (
+            compensation is not None
+            and compensation.state is CompensationState.UNKNOWN
+            and has_compensation_query(action, compensation)
+        ):
+            if compensation.due_at is None or compensation.due_at <= facts.now:
+                return Query(action=action, compensation=compensation)
+            waits.append(compensation.due_at)
+    return Wait(until=_earliest(waits))
+
+
+# --- Shared -------------------------------------------------------------------------------------------------
+
+_UNANSWERED = (ErrorClass.NO_ANSWER, ErrorClass.SERVER, ErrorClass.GARBAGE)
+_ONCE = RetryRule(max_attempts=1)
+
+
+def rule(rules: Mapping[ErrorClass, RetryRule], error_class: ErrorClass) -> RetryRule:
+    """The contract's retry rule for an error class; without one a call is made once."""
+    return rules.get(error_class, _ONCE)
+
+
+def backoff(retry: RetryRule, tries: int) -> timedelta:
+    """The delay after the n-th try (n from 1)."""
+    seconds = retry.first_delay_s * retry.factor ** max(tries - 1, 0)
+    return timedelta(seconds=min(seconds, retry.max_delay_s))
+
+
+def frozen(facts: RunFacts, tool: str, *, compensating: bool) -> bool:
+    """Whether a freeze in force stops this call. Status queries are never asked about: they always go on (S4-1)."""
+    names = {"all", f"tool:{tool}", f"workflow:{facts.definition.name}", f"team:{facts.team}"}
+    return any(
+        freeze.applies_to in names and (not compensating or freeze.scope in ("writes", "everything"))
+        for freeze in facts.freezes
+    )
+
+
+def declared_compensation(action: ActionFacts) -> Compensation:
+    """The contract's compensation of an action that has one. Raises `ValueError` when it has none."""
+    if action.contract.compensation is None:
+        raise ValueError(f"{action.tool} declares no compensation")
+    return action.contract.compensation
+
+
+def _earliest(times: Iterable[datetime | None]) -> datetime | None:
+    known = [time for time in times if time is not None]
+    return min(known) if known else None

@@ -1,0 +1,169 @@
+"""Published contracts and definitions: how they get in, and how a stored document becomes a value again.
+
+A published version never changes; a run pins what it started with (FV-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from sagas.errors import AlreadyPublished, NotFound
+from sagas.models import ContractVersion, DefinitionVersion
+from tools import lint
+from tools.contract import Compensation, Condition, Contract
+from tools.definition import Definition
+from tools.reader import contract_from_document, definition_from_document
+
+
+@lru_cache(maxsize=512)
+def _contract(pk: int) -> Contract:
+    row = ContractVersion.objects.get(pk=pk)
+    return contract_from_document(row.document)
+
+
+@lru_cache(maxsize=256)
+def _definition(pk: int) -> Definition:
+    row = DefinitionVersion.objects.get(pk=pk)
+    return definition_from_document(row.document)
+
+
+@lru_cache(maxsize=256)
+def _pins(pk: int) -> dict[str, int]:
+    row = DefinitionVersion.objects.get(pk=pk)
+    return {tool: int(pin["id"]) for tool, pin in row.pins.items()}
+
+
+def contract_by_id(pk: int) -> Contract:
+    """The contract of a published version; cached, because a published version never changes."""
+    return _contract(pk)
+
+
+def definition_by_id(pk: int) -> Definition:
+    """The definition of a published version; cached likewise."""
+    return _definition(pk)
+
+
+def pinned(definition_id: int, tool: str) -> tuple[int, Contract]:
+    """The contract version that a definition pins for a tool. Raises `NotFound`."""
+    pk = _pins(definition_id).get(tool)
+    if pk is None:
+        raise NotFound("pinned contract", tool)
+    return pk, _contract(pk)
+
+
+def forget() -> None:
+    """Empty the caches; only tests that rebuild the database need it."""
+    _contract.cache_clear()
+    _definition.cache_clear()
+    _pins.cache_clear()
+
+
+def named_tools(contract: Contract) -> Iterator[str]:
+    """The other tools that a contract leans on: its query, its prior read, its compensation and their reads."""
+    if contract.status_query is not None:
+        yield contract.status_query.tool
+    if contract.prior_state is not None:
+        yield contract.prior_state.tool
+    if contract.compensation is not None:
+        yield contract.compensation.tool
+        yield from _reads(contract.compensation)
+
+
+def _reads(compensation: Compensation) -> Iterator[str]:
+    looked_at = (*compensation.preconditions, compensation.already_done, compensation.verify)
+    for condition in looked_at:
+        if condition is not None and condition.read:
+            yield condition.read
+
+
+def store_contract(contract: Contract, *, by: str) -> bool:
+    """Store a contract; False when this very version is stored already. Raises `AlreadyPublished`."""
+    stored = ContractVersion.objects.filter(tool=contract.tool, version=contract.version).first()
+    if stored is not None:
+        if stored.digest != contract.digest:
+            raise AlreadyPublished(
+                f"{contract.tool} version {contract.version} is published with other content. "
+                f"A published version never changes: raise its version."
+            )
+        return False
+    ContractVersion.objects.create(
+        tool=contract.tool,
+        version=contract.version,
+        digest=contract.digest,
+        document=contract.document,
+        published_by=by,
+    )
+    return True
+
+
+def latest_contracts() -> dict[str, Contract]:
+    """The newest published contract of every tool."""
+    newest: dict[str, Contract] = {}
+    for pk in ContractVersion.objects.order_by("tool", "version").values_list("pk", flat=True):
+        contract = _contract(pk)
+        newest[contract.tool] = contract
+    return newest
+
+
+def contracts_for(definition: Definition) -> dict[str, tuple[int, Contract]]:
+    """The contracts that a definition needs, transitively; steps by their named version, the rest newest.
+
+    Tools that are not published are left out: the lint names them.
+    """
+    needed: dict[str, tuple[int, Contract]] = {}
+    waiting: list[tuple[str, int | None]] = [(step.tool, step.contract_version) for step in definition.steps]
+    for end_state in definition.end_states:
+        waiting += [(c.read, None) for c in end_state.conditions if isinstance(c, Condition) and c.read]
+    while waiting:
+        tool, version = waiting.pop(0)
+        if tool in needed:
+            continue
+        rows = ContractVersion.objects.filter(tool=tool)
+        row = (rows.filter(version=version) if version else rows.order_by("-version")).first()
+        if row is None:
+            continue
+        needed[tool] = (row.pk, _contract(row.pk))
+        waiting += [(name, None) for name in named_tools(needed[tool][1])]
+    return needed
+
+
+def check_definition(definition: Definition) -> tuple[lint.Finding, ...]:
+    """What the lint finds in a definition against the published contracts."""
+    contracts = {tool: contract for tool, (_, contract) in contracts_for(definition).items()}
+    return lint.check(definition, contracts)
+
+
+def store_definition(definition: Definition, *, by: str) -> bool:
+    """Store a definition with the contracts it pins; False when stored already. Raises `AlreadyPublished`."""
+    stored = DefinitionVersion.objects.filter(name=definition.name, version=definition.version).first()
+    if stored is not None:
+        if stored.digest != definition.digest:
+            raise AlreadyPublished(
+                f"{definition.name} version {definition.version} is published with other content. "
+                f"A published version never changes: raise its version."
+            )
+        return False
+    pins = {
+        tool: {"id": pk, "version": contract.version, "digest": contract.digest}
+        for tool, (pk, contract) in contracts_for(definition).items()
+    }
+    DefinitionVersion.objects.create(
+        name=definition.name,
+        version=definition.version,
+        title=definition.title,
+        digest=definition.digest,
+        document=definition.document,
+        pins=pins,
+        published_by=by,
+    )
+    return True
+
+
+def find_definition(name: str, version: int | None) -> DefinitionVersion:
+    """A published definition, the newest unless a version is named. Raises `NotFound`."""
+    rows = DefinitionVersion.objects.filter(name=name)
+    row = rows.filter(version=version).first() if version else rows.order_by("-version").first()
+    if row is None:
+        raise NotFound("published workflow", f"{name} v{version}" if version else name)
+    return row

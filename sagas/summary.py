@@ -1,0 +1,158 @@
+"""A case in small: the step strip, the five counts, the lean row of the queue, the context of a handoff.
+
+Pure: from facts to values. The words are the screens' work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sagas import planner
+from sagas.facts import ActionFacts, Counts, RunFacts, StripMark
+from sagas.reasons import Reason
+from sagas.states import ActionState, CompensationState
+from tools.contract import Json, Level, RecoveryClass
+from tools.texts import fill
+
+_LEVELS = tuple(Level)
+
+
+def mark_word(action: ActionFacts) -> str:
+    """The word of one mark: the action's state, or what its compensation is doing when that says more."""
+    compensation = action.compensation
+    if compensation is None or action.state not in (ActionState.CONFIRMED, ActionState.PARTIAL):
+        return action.state.value
+    match compensation.state:
+        case CompensationState.FAILED:
+            return "compensation_failed"
+        case CompensationState.UNKNOWN:
+            return "compensation_unknown"
+        case CompensationState.SENT | CompensationState.DUE:
+            return "compensating"
+        case CompensationState.AWAITING_APPROVAL:
+            return "waiting"
+        case _:
+            return action.state.value
+
+
+def strip(facts: RunFacts) -> tuple[StripMark, ...]:
+    """The marks of the step strip, in order of position."""
+    return tuple(
+        StripMark(
+            position=action.position,
+            step=action.step,
+            tool=action.tool,
+            state=mark_word(action),
+            recovery_class=action.contract.recovery_class.value,
+        )
+        for action in planner.current(facts)
+    )
+
+
+def counts_of(marks: tuple[StripMark, ...]) -> Counts:
+    """The five counts, taken from the strip itself so that the two never differ."""
+    states = [mark.state for mark in marks]
+    classes = [mark.recovery_class for mark in marks]
+    return Counts(
+        ok=sum(state in ("confirmed", "compensating", "waiting") for state in states),
+        failed=sum(state in ("rejected", "compensation_failed") for state in states),
+        unknown=sum(state in ("unknown", "compensation_unknown") for state in states),
+        irreversible=classes.count(RecoveryClass.IRREVERSIBLE.value),
+        compensable=classes.count(RecoveryClass.COMPENSABLE.value),
+    )
+
+
+def counts(facts: RunFacts) -> Counts:
+    """The five counts of a case."""
+    return counts_of(strip(facts))
+
+
+def level(facts: RunFacts) -> Level:
+    """The highest level of any contract of the case."""
+    return max((action.contract.level for action in facts.actions), key=_LEVELS.index, default=Level.LOW)
+
+
+def columns(facts: RunFacts) -> dict[str, Any]:
+    """The columns of the queue's row that follow from the facts."""
+    marks = strip(facts)
+    five = counts_of(marks)
+    return {
+        "summary": {
+            "version": facts.version,
+            "title": facts.title or facts.definition.title,
+            "customer": facts.customer,
+            "amount": facts.amount,
+            "currency": facts.currency,
+            "business_ref": facts.business_ref,
+            "run_ref": facts.ref,
+            "workflow": facts.definition.name,
+            "workflow_version": facts.definition.version,
+            "level": level(facts).value,
+            "irreversible_confirmed": any(
+                action.state is ActionState.CONFIRMED
+                and action.contract.recovery_class is RecoveryClass.IRREVERSIBLE
+                for action in facts.actions
+            ),
+            "strip": [[m.position, m.step, m.tool, m.state, m.recovery_class] for m in marks],
+            "counts": [five.ok, five.failed, five.unknown, five.irreversible, five.compensable],
+        },
+        "unknowns": five.unknown,
+        "compensation_failed": any(mark.state == "compensation_failed" for mark in marks),
+        "search": _search_words(facts),
+    }
+
+
+def _search_words(facts: RunFacts) -> str:
+    """What a case is found by, as a space-separated list of whole words, lower case."""
+    words = {facts.ref, facts.business_ref, facts.customer}
+    for action in facts.actions:
+        words |= {action.key, action.provider_ref}
+    if facts.handoff is not None:
+        words.add(facts.handoff.ref)
+    return " ".join(sorted(word.lower() for word in words if word))
+
+
+def context(facts: RunFacts, reason: Reason) -> dict[str, Json]:
+    """The structured context that a handoff opens with (S0-44, S0-47): no reading of logs needed."""
+    actions = planner.current(facts)
+    return {
+        "reason": reason.value,
+        "succeeded": [a.step for a in actions if a.state is ActionState.CONFIRMED],
+        "failed": [
+            {"step": a.step, "error_class": a.error_class, "detail": a.error_detail[:500]}
+            for a in actions
+            if a.state is ActionState.REJECTED
+        ],
+        "unknown": [
+            {"step": a.step, "question": question(a)} for a in actions if a.state is ActionState.UNKNOWN
+        ],
+        "not_started": [
+            a.step for a in actions if a.state in (ActionState.NOT_STARTED, ActionState.PREPARED)
+        ],
+        "effects": [{"step": a.step, "effect": done(a)} for a in planner.effects_left(facts)],
+        "compensations": [
+            {
+                "of": a.step,
+                "tool": a.compensation.tool,
+                "kind": a.compensation.kind,
+                "state": a.compensation.state.value,
+            }
+            for a in planner.to_compensate(facts)
+            if a.compensation is not None
+        ],
+        "irreversible": [
+            a.step
+            for a in planner.to_compensate(facts)
+            if a.contract.recovery_class is RecoveryClass.IRREVERSIBLE
+        ],
+    }
+
+
+def done(action: ActionFacts) -> str:
+    """The contract's sentence for "this took effect"."""
+    return fill(action.contract.texts.done, args=action.args, result=action.result)
+
+
+def question(action: ActionFacts) -> str:
+    """The contract's question for "we do not know whether"."""
+    return fill(action.contract.texts.question, args=action.args, result=action.result)

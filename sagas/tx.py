@@ -1,0 +1,63 @@
+"""Transactions: the durable one that every write runs in, and the rule that no tool is called inside one.
+
+"Rollback" in this product only ever means what happens to one of these.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.db import OperationalError, connection, transaction
+
+FREEZE_LOCK = 0x414D454E
+"""Key of the advisory lock that freezes take exclusively and every commit of `sent` takes shared."""
+
+_RETRYABLE = frozenset({"40P01", "40001", "55P03"})
+
+
+class InsideTransaction(RuntimeError):
+    """A tool was about to be called inside a transaction; move the call before or after it (law 3)."""
+
+
+def outside_transaction() -> None:
+    """Raise `InsideTransaction` if a transaction is open: tools are only called outside of one."""
+    if connection.in_atomic_block:
+        raise InsideTransaction(InsideTransaction.__doc__)
+
+
+@contextmanager
+def durable() -> Iterator[None]:
+    """The transaction that a write runs in: outermost, committed when the block ends without an error."""
+    with transaction.atomic(durable=True):
+        yield
+
+
+def lock_freeze_shared() -> None:
+    """Wait for a freeze that is being made, and keep the next one out until this transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [FREEZE_LOCK])
+
+
+def lock_freeze() -> None:
+    """Keep every commit of `sent` out until this transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [FREEZE_LOCK])
+
+
+def retrying[T](write: Callable[[], T], *, tries: int = 6) -> T:
+    """Run a write again after a deadlock, a lock timeout or a serialization failure: the write, never a call.
+
+    Raises the last error when `tries` are used up.
+    """
+    for attempt in range(1, tries + 1):
+        try:
+            return write()
+        except OperationalError as error:
+            state = getattr(error.__cause__, "sqlstate", None)
+            if state not in _RETRYABLE or attempt == tries:
+                raise
+            time.sleep(random.uniform(0.01, 0.05) * attempt)  # noqa: S311  spread, not secrecy
+    raise AssertionError("unreachable")
