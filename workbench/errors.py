@@ -1,4 +1,4 @@
-"""What a refusal is: a result word, a stable code and a sentence that can be shown in the reader's language.
+"""What a refusal is: a result word, a stable code, a sentence that can be shown in the reader's language.
 
 Every "no" of the workbench is one of these values, whether it stands beside a switched-off button, answers a
 form or goes out as problem+json. Must not decide anything.
@@ -61,7 +61,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Moment:
-    """A time inside a sentence: hours and minutes in the reader's zone, with the day when it is another one."""
+    """A time inside a sentence: in the reader's zone, with the day when it is not today's."""
 
     at: datetime
     now: datetime | None = None
@@ -76,7 +76,7 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why something is not done. `code` is stable; nobody matches on the sentence. `fields` name bad arguments."""
+    """Why something is not done. `code` is stable, the sentence is not; `fields` name bad arguments."""
 
     answer: Answer
     code: str
@@ -84,7 +84,7 @@ class Refusal:
     fields: Mapping[str, Sentence] = field(default_factory=dict)
 
 
-# The engine's obstacles by code, as templates over their params; a code that is missing keeps its own sentence.
+# The engine's obstacles by code, as templates over their params; a missing code keeps its own sentence.
 OBSTACLES: Mapping[str, object] = {}
 
 

@@ -1,7 +1,7 @@
 """Who may do what, when: the only permission code of the product (security.md 3.3).
 
-`why_not` answers for the switched-off button, for the form and for the API alike; its sentence is what each of
-them shows. It decides on values only and writes nothing. What is possible at all is the engine's knowledge
+`why_not` answers for the switched-off button, for the form and for the API alike; its sentence is what each
+of them shows. It decides on values only and writes nothing. What is possible at all is the engine's knowledge
 (`sagas.api.obstacle`); this module adds who may, who works on it, what is frozen and how much is at stake.
 """
 
@@ -19,7 +19,7 @@ from sagas.facts import ActionFacts, Actor, ActorKind, FreezeFacts, HandoffFacts
 from sagas.states import ActionState, Direction, HandoffState
 from tools.contract import Level
 from workbench.errors import Answer, Moment, Refusal, Sentence, in_words
-from workbench.roles import Role
+from workbench.roles import Role, Scope
 
 LEVELS = tuple(Level)
 # Figures in the run's own currency: at or above which amount a case counts as how much.
@@ -34,6 +34,7 @@ class Permission(StrEnum):
     """What a role may be allowed to do; each command names one."""
 
     READ = "read"
+    START = "start"
     SETTLE = "settle"
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
@@ -42,6 +43,7 @@ class Permission(StrEnum):
 SETTLERS = frozenset({Role.OPERATOR, Role.LEAD, Role.APPROVER})
 HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.READ: SETTLERS | {Role.AUDITOR, Role.OWNER},
+    Permission.START: frozenset({Role.OPERATOR, Role.LEAD, Role.OWNER}),
     Permission.SETTLE: SETTLERS,
     Permission.FREEZE: SETTLERS | {Role.ADMIN},
     Permission.UNFREEZE: frozenset({Role.LEAD, Role.ADMIN}),
@@ -105,6 +107,20 @@ def why_not_permitted(*, actor: Actor, roles: frozenset[Role], permission: Permi
     return _forbidden("role", text, parts)
 
 
+def why_not_scope(*, scopes: frozenset[str], scope: Scope) -> Refusal | None:
+    """Whether a token may ask for this at all. No scope decides anything (E-3)."""
+    if scope in scopes:
+        return None
+    return _forbidden("scope", _("This token does not have the scope %(scope)s."), {"scope": scope})
+
+
+def sees(*, actor: Actor, roles: frozenset[Role], facts: RunFacts) -> bool:
+    """Whether a run exists for this reader: people by role, tokens only what they started themselves."""
+    if actor.kind is ActorKind.HUMAN:
+        return bool(roles & HOLDERS[Permission.READ])
+    return facts.started_by == actor.id
+
+
 def why_not_unproven(*, roles: frozenset[Role], action: ActionFacts) -> Refusal | None:
     """Recording what no read has proved, for an irreversible step, takes a lead (engine.md, section 6)."""
     if action.contract.recovery_class != "irreversible" or Role.LEAD in roles:
@@ -114,7 +130,7 @@ def why_not_unproven(*, roles: frozenset[Role], action: ActionFacts) -> Refusal 
 
 
 def risk(facts: RunFacts, verb: str = "", step: str = "") -> Level:
-    """How much is at stake: the highest of contract levels, amount band and an irreversible effect in the plan."""
+    """How much is at stake: the highest of contract levels, amount band, irreversible effect in the plan."""
     at_stake = [action.contract.level for action in facts.actions if _matters(action)]
     planned = bool(verb) and bool(api.preview(facts, verb, step=step).irreversible)
     return _highest([*at_stake, amount_level(facts.amount), Level.HIGH if planned else Level.LOW])

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.contrib.auth.decorators import login_not_required
+from django.urls import path, re_path
+from django.views.decorators.csrf import csrf_exempt
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from workbench.api import problems, views
+
+app_name = "api"
+
+urlpatterns = [
+    path("runs", views.Runs.as_view(), name="runs"),
+    path("runs/<str:ref>", views.RunDetail.as_view(), name="run"),
+    path("handoffs/<str:ref>", views.HandoffDetail.as_view(), name="handoff"),
+    path("handoffs/<str:ref>/previews", views.Previews.as_view(), name="previews"),
+    path("handoffs/<str:ref>/commands/<slug:verb>", views.Commands.as_view(), name="command"),
+    path("commands/<slug:verb>", views.Commands.as_view(), name="system-command"),
+    re_path(r"^(?P<path>.*)$", csrf_exempt(login_not_required(problems.not_found))),
+]

@@ -1,4 +1,4 @@
-"""What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview`; they decide nothing."""
+"""What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview` and add nothing."""
 
 from workbench.commands._arguments import ArgumentField, Arguments, Kind, fields_of
 from workbench.commands._command import Command, SystemCommand

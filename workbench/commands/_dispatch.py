@@ -2,8 +2,9 @@
 
 1. Arguments are read; the receipt of an earlier run answers at once.
 2. Evidence phase: a verb that needs a read makes it here, outside any transaction.
-3. One durable transaction: the command id is locked and its receipt looked for again, the desk locks the run,
-   rights, version, preview and evidence are judged on the facts under lock, the verb runs, the receipt is kept.
+3. One durable transaction: the command id is locked and its receipt looked for again, the desk locks the
+   run, rights, version, preview and evidence are judged on the facts under lock, the verb runs, the receipt
+   is kept.
    A refusal leaves its entry and nothing else.
 4. After the commit the bell is rung, best effort.
 Must not know any verb by name.
@@ -81,22 +82,15 @@ def dispatch(
 
 def _on_handoff(command: type[Command[Any]], actor: Actor, person: User | None, order: Order) -> Result:
     parsed = _parsed(command, order)
-    looked: Looked | None = None
-    if (
-        isinstance(parsed, Arguments)
-        and command.looks
-        and _worth_a_look(command, actor, person, order, parsed)
-    ):
-        looked = _look(order, parsed)
+    looked = _look(order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
     try:
         result = api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
     except _LookFirst:
         # It was refusable a moment ago and is not any more: look after all.
-        assert isinstance(parsed, Arguments)
         late = _look(order, parsed)
         result = api.retrying(lambda: _transact(command, actor, person, order, parsed, late))
     except NotAllowed as error:
-        # The desk has seen more than the policy did. Its transaction is gone; the refusal gets one of its own.
+        # The desk has seen more than the policy did. Its transaction is gone; the refusal gets its own.
         sentence = in_words(error.obstacle)
         refusal = Refusal(answer=Answer.CONFLICT, code=error.obstacle.code, sentence=sentence)
         result = api.retrying(lambda: _transact(command, actor, person, order, refusal, None))
@@ -193,9 +187,11 @@ def _own(
 
 
 def _worth_a_look(
-    command: type[Command[Any]], actor: Actor, person: User | None, order: Order, parsed: Arguments
+    command: type[Command[Any]], actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
 ) -> bool:
     """Whether nothing but missing evidence speaks against the command: no call for what is refused anyway."""
+    if not command.looks or isinstance(parsed, Refusal):
+        return False
     facts = api.handoff_facts(order.handoff_ref)
     try:
         if _receipts.earlier(actor, order) is not None:
@@ -205,7 +201,7 @@ def _worth_a_look(
     return _judge(command, actor, _roles(person), order, parsed, facts, None) is None
 
 
-def _look(order: Order, parsed: Arguments) -> Looked:
+def _look(order: Order, parsed: Arguments | Refusal) -> Looked:
     facts = api.handoff_facts(order.handoff_ref)
     step, reference = getattr(parsed, "step", ""), getattr(parsed, "reference", "")
     return api.look(facts, order.verb, step=step, reference=reference)

@@ -21,7 +21,7 @@ from workbench.commands.retry import Retry
 from workbench.commands.stop_and_compensate import StopAndCompensate
 from workbench.commands.unfreeze import Unfreeze
 
-# In the order of the Decide panel: look, repeat, record, accept, make up for, pass on; then the claim and remarks.
+# In the order of the panel: look, repeat, record, accept, make up for, pass on; then claims and remarks.
 _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     QueryStatus,
     Retry,

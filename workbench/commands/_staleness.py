@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
-
 from sagas import api
 from sagas.facts import EntryFacts, RunFacts
 from workbench.commands._result import Change
@@ -28,12 +26,12 @@ def snapshot(facts: RunFacts) -> dict[str, Any]:
 
 
 def changes(facts: RunFacts, preview: Preview | None) -> tuple[Change, ...]:
-    """What is different from the preview, then the entries since, oldest first. Without one: the last entries."""
+    """What differs from the preview, then the entries since, oldest first; without one, the last entries."""
     entries = api.entries(facts.ref)
     if preview is None:
         return tuple(_entry(entry) for entry in entries[-3:])
-    seen_at = parse_datetime(preview.seen["at"])
-    since = [entry for entry in entries if seen_at is None or entry.at > seen_at]
+    seen_at = datetime.fromisoformat(preview.seen["at"])
+    since = [entry for entry in entries if entry.at > seen_at]
     return (*_differences(preview.seen, facts), *(_entry(entry) for entry in since[-MOST:]))
 
 

@@ -21,9 +21,9 @@ from workbench.roles import Role
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """One action of the Decide panel. `reach` is read_only, writes or record_only; `writes` counts the calls.
+    """One action of the Decide panel. `reach`: read_only, writes or record_only; `writes` counts calls.
 
-    `code` and `sentence` are empty where `allowed`; `key` is the letter that picks it; `fields` are what it asks.
+    `code` and `sentence` are empty where `allowed`; `key` is the letter that picks it; `fields` what it asks.
     """
 
     verb: str
@@ -42,7 +42,7 @@ class Offer:
 
 
 def available(facts: RunFacts, actor: Actor, person: User | None) -> tuple[Offer, ...]:
-    """Every verb on the case, one offer for each step it could apply to; one query for the roles, none besides."""
+    """Every verb, one offer for each step it could apply to; one query for the roles, none besides."""
     roles = frozenset() if person is None else person.current_roles()
     offers = [offer for command in COMMANDS.values() for offer in _offers(command, facts, actor, roles)]
     panel = list(COMMANDS)
@@ -73,9 +73,7 @@ def _offer(
         verb=command.verb,
         step=step,
         tool=tool,
-        label=Sentence(command.label, {"tool": tool})
-        if tool
-        else Sentence(command.label_alone or command.label),
+        label=_label(command, tool),
         reach=reach,
         writes=writes,
         needs_preview=command.needs_preview,
@@ -88,10 +86,14 @@ def _offer(
     )
 
 
+def _label(command: type[Command[Any]], tool: str) -> Sentence:
+    return Sentence(command.label, {"tool": tool}) if tool else Sentence(command.label_alone or command.label)
+
+
 def _reach(
     command: type[Command[Any]], facts: RunFacts, step: str, refusal: Refusal | None
 ) -> tuple[str, int]:
-    """How far it reaches into the world. What is refused reaches nowhere; its word is still the verb's own."""
+    """How far it reaches into the world; what is refused keeps the verb's own word."""
     if refusal is not None or not command.needs_preview:
         return command.reach, 0
     calls = api.preview(facts, command.verb, step=step).calls

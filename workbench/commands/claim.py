@@ -1,4 +1,4 @@
-"""Claim: take a case for a while, so that others see who works on it. A courtesy with a deadline, not a lock."""
+"""Claim: take a case for a while, so that others see who works on it. A courtesy with a deadline, no lock."""
 
 from __future__ import annotations
 

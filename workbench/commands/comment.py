@@ -1,4 +1,4 @@
-"""Comment: a remark for whoever reads the case next. Remarks merge, so no version and no claim is asked for."""
+"""Comment: a remark for whoever reads the case next. Remarks merge: no version and no claim is asked for."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SCOPES = ("forward", "writes", "everything")
 
 @dataclass(frozen=True, kw_only=True)
 class FreezeArguments(ReasonArguments):
-    """`scope`: forward calls and repeats; compensations too (writes); or everything, people's records included."""
+    """`scope`: forward calls and repeats; compensations too (writes); or everything, records included."""
 
     scope: str = argument(Kind.CHOICE, _("What to hold back"), default="forward", choices=SCOPES)
     applies_to: str = argument(

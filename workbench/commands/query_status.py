@@ -1,4 +1,4 @@
-"""Query status: ask the outside system whether a call took effect. It reads only; the answer decides (S3-8)."""
+"""Query status: ask the outside system whether a call took effect. The answer decides (S3-8)."""
 
 from __future__ import annotations
 

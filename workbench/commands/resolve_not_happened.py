@@ -1,4 +1,4 @@
-"""It did not happen: a person made sure outside that the call took no effect. Refused before the settling point."""
+"""It did not happen: a person made sure outside that the call took no effect, after the settling point."""
 
 from __future__ import annotations
 

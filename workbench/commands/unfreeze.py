@@ -1,4 +1,4 @@
-"""Unfreeze: lift a freeze. A lead or an admin does it with a reason; a second person has its place in `refusal`."""
+"""Unfreeze: lift a freeze. A lead or an admin does it; a second person has its place in `refusal`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person was shown before a command: the exact calls, the checks, and the state they were made from."""
+"""What a person was shown before a command: the exact calls, the checks, the state they were made from."""
 
 from __future__ import annotations
 

@@ -1,0 +1,155 @@
+"""What the interface says: facts, offers, previews and results as JSON documents. Pure translation."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from rest_framework.reverse import reverse
+
+from sagas import api
+from sagas.facts import ActionFacts, RunFacts
+from sagas.states import ActionState
+from workbench.commands import Change, Offer, Preview, Result
+
+
+def run(facts: RunFacts) -> dict[str, Any]:
+    """The fact object of S3-13, with what a reader needs to go on from it. Never a stack trace."""
+    current = [action for action in facts.actions if action.state is not ActionState.SUPERSEDED]
+    return {
+        "run": facts.ref,
+        "workflow_state": api.word_for_agent(facts),
+        "actions": [action_of(action) for action in current],
+        "next_allowed": list(api.next_allowed(facts)),
+        "version": facts.version,
+        "definition": {
+            "name": facts.definition.name,
+            "version": facts.definition.version,
+            "digest": facts.definition_digest,
+        },
+        "business_ref": facts.business_ref,
+        "intent": facts.intent,
+        "started_at": when(facts.started_at),
+        "changed_at": when(facts.changed_at),
+        "finished_at": when(facts.finished_at),
+        "handoff": handoff(facts),
+        "links": {"self": reverse("api:run", args=[facts.ref])},
+    }
+
+
+def action_of(action: ActionFacts) -> dict[str, Any]:
+    """One action as agents see it; the compensation's state where there is one."""
+    return {
+        "name": action.step,
+        "tool": action.tool,
+        "state": str(action.state),
+        "provider_ref": action.provider_ref or None,
+        "attempt": action.attempts_used,
+        "error": action.error_class or None,
+        "compensation": str(action.compensation.state) if action.compensation else None,
+    }
+
+
+def handoff(facts: RunFacts) -> dict[str, Any] | None:
+    """The handoff's handle: its reference, and why it waits for a person."""
+    if facts.handoff is None:
+        return None
+    return {
+        "ref": facts.handoff.ref,
+        "state": str(facts.handoff.state),
+        "reason": facts.handoff.reason,
+        "due_at": when(facts.handoff.due_at),
+        "claimed_by": facts.handoff.claimed_by_name or None,
+    }
+
+
+def offer(given: Offer) -> dict[str, Any]:
+    """One offer of the panel with what it asks for."""
+    return {
+        "verb": given.verb,
+        "step": given.step or None,
+        "label": str(given.label),
+        "reach": given.reach,
+        "writes": given.writes,
+        "needs_preview": given.needs_preview,
+        "needs_reason": given.needs_reason,
+        "allowed": given.allowed,
+        "code": given.code or None,
+        "reason": str(given.sentence) or None,
+        "arguments": [
+            {"name": field.name, "kind": str(field.kind), "required": field.required}
+            for field in given.fields
+        ],
+    }
+
+
+def preview(given: Preview) -> dict[str, Any]:
+    """A preview as a page shows it."""
+    return {
+        "preview": given.id,
+        "verb": given.verb,
+        "step": given.step or None,
+        "version": given.version,
+        "calls": [
+            {
+                "number": call.number,
+                "step": call.step,
+                "tool": call.tool,
+                "system": call.system,
+                "direction": call.direction,
+                "line": call.line,
+                "body": call.body,
+                "key": call.key,
+                "changes_state": call.changes_state,
+            }
+            for call in given.calls
+        ],
+        "checks": [{"code": check.code, "ok": check.ok, "text": str(check.text)} for check in given.checks],
+        "outcomes": [{"when": answer, "then": leads_to} for answer, leads_to in given.outcomes],
+        "irreversible": list(given.irreversible),
+        "end_states": [
+            {
+                "id": state.id,
+                "title": state.title,
+                "met": state.met,
+                "conditions": [
+                    {"text": c.text, "met": c.met, "evidence": c.evidence, "read_at": when(c.read_at)}
+                    for c in state.conditions
+                ],
+            }
+            for state in given.end_states
+        ],
+        "needs_signoff": given.needs_signoff,
+        "expires_at": when(given.expires_at),
+    }
+
+
+def result(given: Result) -> dict[str, Any]:
+    """How a command ended; the parts that a problem document and a success share."""
+    return {
+        "result": str(given.status),
+        "verb": given.verb,
+        "command_id": given.command_id,
+        "scheduled": given.scheduled,
+        "replayed": given.replayed,
+        "at": when(given.at),
+        "saw_version": given.saw_version,
+        "changed": [_change(change) for change in given.changed],
+        "run": run(given.facts) if given.facts else None,
+    }
+
+
+def when(moment: datetime | None) -> str | None:
+    """A time as ISO 8601 in UTC."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "what": change.what,
+        "saw": change.saw,
+        "now": change.now,
+        "by": change.by or None,
+        "at": when(change.at),
+    }

@@ -1,0 +1,180 @@
+"""The views of the interface: authenticate, translate, hand on. No rule lives here."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db import OperationalError
+from rest_framework import exceptions
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from sagas import api
+from sagas.errors import NotFound
+from workbench.api import documents
+from workbench.api.callers import caller_of
+from workbench.api.parsers import StrictJson
+from workbench.api.problems import respond
+from workbench.api.serializers import MakePreview, StartRun, command_body
+from workbench.api.tokens import TokenAuthentication
+from workbench.commands import COMMANDS, SYSTEM_COMMANDS, Result, available, dispatch, make_preview
+from workbench.policies import Permission
+from workbench.roles import Scope
+
+PAGE, LARGEST_PAGE = 50, 200
+LOCK_TIMEOUT = "55P03"
+_KEY = re.compile(r'"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"|([\x21\x23-\x5b\x5d-\x7e]{1,255})')
+
+
+class Door(APIView):
+    """What all views share: a token, or the session of a person."""
+
+    authentication_classes = (TokenAuthentication, SessionAuthentication)
+    parser_classes = (StrictJson,)
+
+
+class Runs(Door):
+    """`POST /runs` starts a run once per key; `GET /runs` lists the caller's runs, newest first."""
+
+    def post(self, request: Request) -> Response:
+        caller = caller_of(request)
+        caller.require(scope=Scope.START_RUNS, permission=Permission.START)
+        key = idempotency_key(request)
+        body = StartRun(data=request.data)
+        body.is_valid(raise_exception=True)
+        given = body.validated_data
+        try:
+            started = api.start_run(
+                actor=caller.actor,
+                definition=given["definition"],
+                version=given.get("version"),
+                input=given["input"],
+                business_ref=given["business_ref"],
+                intent=given["intent"],
+                start_key=key,
+            )
+        except NotFound:
+            errors = [("/definition", "No workflow of this name and version is published.")]
+            return respond(422, "no_such_definition", "Nothing was started.", errors)
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != LOCK_TIMEOUT:
+                raise
+            detail = "The first request with this Idempotency-Key is still running."
+            return respond(409, "busy", detail, headers={"Retry-After": "1"})
+        if started.created:
+            api.ring(started.run_ref)
+        location = reverse("api:run", args=[started.run_ref])
+        headers = {"Location": location} if started.created else {"Idempotency-Replayed": "true"}
+        facts = api.run_facts(started.run_ref)
+        return Response(documents.run(facts), status=201 if started.created else 200, headers=headers)
+
+    def get(self, request: Request) -> Response:
+        caller = caller_of(request)
+        caller.require(scope=Scope.READ_RUNS, permission=Permission.READ)
+        page = api.runs(
+            after=request.query_params.get("after", ""),
+            limit=page_size(request),
+            search=request.query_params.get("search", ""),
+            started_by="" if caller.person else caller.actor.id,
+        )
+        return Response({"runs": [documents.run_row(row) for row in page.rows], "after": page.after or None})
+
+
+class RunDetail(Door):
+    """`GET /runs/{ref}`: the facts of one run, for those for whom it exists."""
+
+    def get(self, request: Request, ref: str) -> Response:
+        caller = caller_of(request)
+        caller.require(scope=Scope.READ_RUNS, permission=Permission.READ)
+        return Response(documents.run(caller.run(ref)))
+
+
+class HandoffDetail(Door):
+    """`GET /handoffs/{ref}`: the case with every offer, allowed or not. For people only."""
+
+    def get(self, request: Request, ref: str) -> Response:
+        caller = caller_of(request)
+        caller.require_permission(Permission.READ)
+        facts = api.handoff_facts(ref)
+        offers = available(facts, caller.actor, caller.person)
+        return Response({**documents.run(facts), "offers": [documents.offer(given) for given in offers]})
+
+
+class Previews(Door):
+    """`POST /handoffs/{ref}/previews`: what a verb would do. Refused as the verb itself would be."""
+
+    def post(self, request: Request, ref: str) -> Response:
+        caller = caller_of(request)
+        caller.require_permission(Permission.READ)
+        body = MakePreview(data=request.data)
+        body.is_valid(raise_exception=True)
+        facts = api.handoff_facts(ref)
+        preview = make_preview(
+            actor=caller.actor,
+            person=caller.person,
+            facts=facts,
+            verb=body.validated_data["verb"],
+            step=body.validated_data["step"],
+        )
+        return Response(documents.preview(preview), status=201)
+
+
+class Commands(Door):
+    """`POST [/handoffs/{ref}]/commands/{verb}`: the Idempotency-Key is the command id."""
+
+    def post(self, request: Request, verb: str, ref: str = "") -> Response:
+        caller = caller_of(request)
+        if verb not in (COMMANDS if ref else SYSTEM_COMMANDS):
+            raise exceptions.NotFound
+        key = idempotency_key(request)
+        body = command_body(verb)(data=request.data)
+        body.is_valid(raise_exception=True)
+        arguments = dict(body.validated_data)
+        result = dispatch(
+            actor=caller.actor,
+            person=caller.person,
+            verb=verb,
+            handoff_ref=ref,
+            command_id=key,
+            saw_version=arguments.pop("saw_version", None),
+            preview_id=arguments.pop("preview", ""),
+            arguments=arguments,
+            door="api",
+        )
+        return answer(result)
+
+
+def answer(result: Result) -> Response:
+    """A result as a response: a document, or a problem with the same parts."""
+    shared = documents.result(result)
+    headers = {"Idempotency-Replayed": "true"} if result.replayed else {}
+    if result.accepted:
+        document = {"detail": str(result.sentence), **shared}
+        return Response(document, status=result.http_status, headers=headers)
+    errors = [(f"/{name}", str(sentence)) for name, sentence in result.field_errors.items()]
+    return respond(result.http_status, result.code, str(result.sentence), errors, headers, **shared)
+
+
+def idempotency_key(request: Request) -> str:
+    """The key of a request that must not run twice, bare or as a quoted string. Raises ParseError (400)."""
+    given = request.headers.get("Idempotency-Key", "").strip()
+    if not given:
+        raise exceptions.ParseError("The header Idempotency-Key is needed.", code="idempotency_key_missing")
+    found = _KEY.fullmatch(given)
+    if found is None:
+        raise exceptions.ParseError(
+            "The header Idempotency-Key holds 1 to 255 plain characters.", code="idempotency_key_invalid"
+        )
+    return found[1] or found[2]
+
+
+def page_size(request: Request) -> int:
+    """The `limit` of a list, at most 200. Raises ValidationError."""
+    given: Any = request.query_params.get("limit", str(PAGE))
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= LARGEST_PAGE:
+        raise exceptions.ValidationError({"limit": [f"Write a number from 1 to {LARGEST_PAGE}."]})
+    return int(given)

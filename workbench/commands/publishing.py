@@ -1,0 +1,137 @@
+"""Reads contract and definition files, says all that is wrong with them, and publishes what is right.
+
+Publishing is idempotent; what others lean on goes first. A published version never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sagas import api
+from sagas.errors import EngineError
+from sagas.facts import Actor
+from tools import lint
+from tools.contract import Contract
+from tools.definition import Definition
+from tools.problems import FileProblems
+from tools.reader import read_contract, read_definition
+
+SUFFIXES = {".toml", ".json"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One line about a file. `blocks` keeps it from being published."""
+
+    text: str
+    blocks: bool = True
+
+
+@dataclass(kw_only=True)
+class Read[T]:
+    """What was read, by file, and what there is to say about it."""
+
+    found: dict[Path, T] = field(default_factory=dict)
+    said: list[Said] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing stands in the way of publishing all of it."""
+        return not any(line.blocks for line in self.said)
+
+
+def contracts(paths: Iterable[Path]) -> Read[Contract]:
+    """Every contract below `paths`, read and linted against all of them."""
+    read = _read(paths, read_contract)
+    known = {contract.tool: contract for contract in read.found.values()}
+    for path, contract in read.found.items():
+        read.said += _findings(path, lint.check_contract(contract, known))
+    return read
+
+
+def definitions(paths: Iterable[Path], known: Mapping[str, Contract]) -> Read[Definition]:
+    """Every definition below `paths`, read and linted against the contracts in `known`."""
+    read = _read(paths, read_definition)
+    for path, definition in read.found.items():
+        read.said += _findings(path, lint.check(definition, known))
+    return read
+
+
+def publish_contracts(read: Read[Contract], *, actor: Actor) -> Iterator[str]:
+    """Publish in the order of dependence, saying a line for each. Raises EngineError at the first refusal."""
+    for contract in _in_order({contract.tool: contract for contract in read.found.values()}):
+        new = api.publish_contract(contract, actor=actor)
+        yield f"{contract.tool} version {contract.version}: {'published' if new else 'unchanged'}"
+
+
+def publish_definitions(read: Read[Definition], *, actor: Actor) -> Iterator[str]:
+    """Publish each, saying a line for it. Raises EngineError at the first refusal."""
+    for definition in read.found.values():
+        new = api.publish_definition(definition, actor=actor)
+        yield f"{definition.name} version {definition.version}: {'published' if new else 'unchanged'}"
+
+
+REFUSALS = (EngineError,)
+
+
+def _read[T](paths: Iterable[Path], reader: Callable[[Path], T]) -> Read[T]:
+    read: Read[T] = Read()
+    for path in _files(paths):
+        try:
+            read.found[path] = reader(path)
+        except FileProblems as error:
+            read.said += [
+                Said(
+                    text=f"{problem.path}:{problem.line}:{problem.column}: "
+                    f"{problem.where + ': ' if problem.where else ''}{problem.message} ({problem.remedy})"
+                )
+                for problem in error.problems
+            ]
+    return read
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files themselves, and those directly in the folders, by name."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+        else:
+            yield path
+
+
+def _findings(path: Path, findings: Iterable[lint.Finding]) -> Iterator[Said]:
+    for finding in findings:
+        where = f"{finding.step}: " if finding.step else ""
+        text = f"{path}: {finding.severity} {finding.code}: {where}{finding.message} ({finding.fix})"
+        yield Said(text=text, blocks=finding.severity is lint.Severity.ERROR)
+
+
+def _in_order(known: Mapping[str, Contract]) -> Iterator[Contract]:
+    """Those first that others lean on; a circle is broken where it is met."""
+    done: set[str] = set()
+
+    def visit(tool: str) -> Iterator[Contract]:
+        if tool in done or tool not in known:
+            return
+        done.add(tool)
+        for other in _leans_on(known[tool]):
+            yield from visit(other)
+        yield known[tool]
+
+    for tool in sorted(known):
+        yield from visit(tool)
+
+
+def _leans_on(contract: Contract) -> Iterator[str]:
+    if contract.status_query is not None:
+        yield contract.status_query.tool
+    if contract.prior_state is not None:
+        yield contract.prior_state.tool
+    if contract.compensation is not None:
+        yield contract.compensation.tool
+        checks = (contract.compensation.already_done, contract.compensation.verify)
+        for condition in (*contract.compensation.preconditions, *checks):
+            if condition is not None and condition.read:
+                yield condition.read
