@@ -138,7 +138,10 @@ def _course(rule: Mapping[str, Json]) -> Course:
         if course.reply is Reply.OWN:
             course = replace(course, reply=Reply.CANNED)
     if "body" in rule:
-        course = replace(course, body=rule["body"], text=None)
+        body = rule["body"]
+        if course.mode == "refuse" and isinstance(body, dict):
+            body = {"error": "refused", **body}
+        course = replace(course, body=body, text=None)
     if "bytes" in rule:
         course = replace(course, text="[" + "0," * (rule["bytes"] // 2) + "0]")
     return _delayed(course, rule["delay_ms"]) if "delay_ms" in rule else course

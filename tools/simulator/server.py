@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from tools.simulator.behaviour import Reply
 from tools.simulator.routes import SYSTEMS, find_route
@@ -126,15 +126,7 @@ def tool_handler(
 
     class ToolHandler(JsonHandler):
         def answer(self) -> None:
-            parts = urlsplit(self.path)
-            name, path = system, unquote(parts.path)
-            if not system:
-                name, _, rest = parts.path.lstrip("/").partition("/")
-                path = "/" + rest
-            elif parts.path.startswith(f"/{system}/"):
-                path = parts.path.removeprefix(f"/{system}")
-            else:
-                path = parts.path
+            name, path, query = self.addressed()
             if is_down(name):
                 self.close_connection = True
                 _reset(self.connection)
@@ -150,14 +142,22 @@ def tool_handler(
                 return
             call = Call(
                 method=self.command,
-                target=f"/{name}{path}" + (f"?{parts.query}" if parts.query else ""),
+                target=f"/{name}{path}" + (f"?{query}" if query else ""),
                 params=dict(found[1]),
-                query=dict(parse_qsl(parts.query)),
+                query=dict(parse_qsl(query)),
                 body=body,
                 key=self.headers.get("Idempotency-Key", ""),
                 if_match=self.headers.get("If-Match", ""),
             )
             self.leave(world.handle(found[0], call))
+
+        def addressed(self) -> tuple[str, str, str]:
+            """System, path below it, query. A system's own port takes the path with and without its name."""
+            parts = urlsplit(self.path)
+            name, _, rest = parts.path.lstrip("/").partition("/")
+            if system and name != system:
+                return system, parts.path, parts.query
+            return name, "/" + rest, parts.query
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
 
@@ -200,7 +200,7 @@ def tool_handler(
 
 
 class Gateway:
-    """The listening side of the world: one port for all systems, and one for each that can be closed alone."""
+    """The listening side: one port for all systems, and one for each that can be closed alone."""
 
     def __init__(self, world: World, *, port: int, before: Mapping[str, int] | None = None) -> None:
         """Open the ports: `port` (0 = any), and where they are free those of an earlier start (`before`)."""
