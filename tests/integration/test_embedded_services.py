@@ -155,9 +155,13 @@ def test_a_killed_launcher_leaves_no_process_and_no_lock_behind(data: Path) -> N
 
 
 def test_a_second_launcher_on_the_same_data_is_refused_kindly(demo: Servers) -> None:
+    second = Servers(demo.data, Profile.DEMO)
     with pytest.raises(AlreadyRunning, match=r"A demo already runs on .*stop it first"):
-        Servers(demo.data, Profile.DEMO).start()
+        second.start()
+    second.stop()
     assert query(demo, "SELECT 1") == [(1,)]
+    joined = embedded.running_environment(demo.data) or {}
+    assert joined["DATABASE_URL"] == demo.environment["DATABASE_URL"], "the first can still be joined"
 
 
 def test_two_data_folders_are_served_side_by_side(ledger: Servers, data: Path) -> None:

@@ -110,8 +110,8 @@ class Servers:
             polite = signal.SIGINT if name == "postgres" else signal.SIGTERM
             children.stop(child, polite, signal.SIGQUIT, patience=20)
         self._running.clear()
-        forget(self.data)
         if self._lock is not None:
+            forget(self.data)
             shutil.rmtree(self.sockets, ignore_errors=True)
             self._lock.close()
             self._lock = None
