@@ -23,11 +23,14 @@ KEPT = ("django_migrations", "django_content_type", "auth_permission")
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(fresh_database: str, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_setup(fresh_database: str, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Migrate a fresh database as its owner; the tests then work in it as the application role."""
     with django_db_blocker.unblock():
         call_command("migrate", database="owner", verbosity=0)
         connections["owner"].close()
+    yield
+    with django_db_blocker.unblock():
+        connections.close_all()
 
 
 @pytest.fixture(scope="session")

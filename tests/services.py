@@ -72,8 +72,10 @@ def fresh_database(servers: Servers, request: pytest.FixtureRequest) -> Iterator
     with psycopg.connect(maintenance, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
     yield owner
+    if "postgres" in servers.pids():
+        return  # it goes with its server
     with psycopg.connect(maintenance, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+        connection.execute(sql.SQL("DROP DATABASE {}").format(name))
 
 
 def _with_database(url: str, name: str) -> str:
