@@ -1,0 +1,149 @@
+"""Puts the handoff page together: the case, the panel, a preview and a result, from one picture of the run.
+
+Reads through `sagas.api` and `workbench.commands`; the only thing it leaves behind is a stored preview.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from sagas import api
+from sagas.errors import NotFound
+from sagas.facts import HandoffFacts, RunFacts
+from workbench import policies
+from workbench.commands import Offer, Preview, available, find_preview, make_preview
+from workbench.errors import Refused
+from workbench.web import forms
+from workbench.web.page import Reader
+from workbench.web.presenters import activity, case, decide, results, steps
+from workbench.web.presenters.words import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a page should show beside the case: a picked action, a draft, what was wrong, a result.
+
+    `pick` None lets the page pick a read; `preview_id` keeps a preview that is still good; with `held` the
+    draft stays, but cannot be run until the new version is used.
+    """
+
+    pick: str | None = None
+    draft: Mapping[str, object] = field(default_factory=dict)
+    errors: Mapping[str, Words] = field(default_factory=dict)
+    preview_id: str = ""
+    held: bool = False
+    comment: str = ""
+    result: results.Shown | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """The facts a page is made from, with the handoff asked for."""
+
+    facts: RunFacts
+    handoff: HandoffFacts
+
+
+def picture(ref: str) -> Picture:
+    """The facts of a handoff. Raises Http404."""
+    try:
+        facts = api.handoff_facts(ref)
+    except NotFound as error:
+        raise Http404(str(error)) from error
+    if facts.handoff is None:
+        raise Http404(ref)
+    return Picture(facts=facts, handoff=facts.handoff)
+
+
+def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
+    """Everything the templates of the case need."""
+    facts = seen.facts
+    offers = available(facts, reader.actor, reader.person)
+    shown_case = case.case(
+        facts, seen.handoff, reader=reader.actor.id, clock=reader.clock, level=str(policies.risk(facts))
+    )
+    pick = _pick(offers, wish)
+    panel = decide.panel(offers, picked=pick, draft=wish.comment, closed=shown_case.closed)
+    return {
+        "case": shown_case,
+        "decide": panel,
+        "activity": activity.activity(api.entries(facts.ref), reader=reader.actor.id, clock=reader.clock),
+        "result": wish.result,
+        **_preview(reader, facts, offers, pick, wish),
+    }
+
+
+def preview_context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
+    """What the preview alone needs."""
+    offers = available(seen.facts, reader.actor, reader.person)
+    url = case.case_url(seen.handoff.ref)
+    return {"case": {"url": url}, **_preview(reader, seen.facts, offers, _pick(offers, wish), wish)}
+
+
+def _pick(offers: tuple[Offer, ...], wish: Wish) -> str:
+    """The picked action; what cannot be done any more stays picked only to keep its draft."""
+    if wish.pick is None:
+        return next(
+            (_id(offer) for offer in offers if offer.allowed and offer.verb == decide.READ_ONLY), ""
+        )
+    return wish.pick if any(_id(offer) == wish.pick for offer in offers) else ""
+
+
+def _id(offer: Offer) -> str:
+    return decide.choice_id(offer.verb, offer.step)
+
+
+def _preview(
+    reader: Reader, facts: RunFacts, offers: tuple[Offer, ...], pick: str, wish: Wish
+) -> dict[str, Any]:
+    offer = next((offer for offer in offers if _id(offer) == pick), None)
+    if offer is None or not offer.needs_preview:
+        return {"preview": None, "held": None}
+    if wish.held or not offer.allowed:
+        return {"preview": None, "held": _held(offer, facts, wish)}
+    try:
+        made = find_preview(wish.preview_id, actor=reader.actor) or make_preview(
+            actor=reader.actor, person=reader.person, facts=facts, verb=offer.verb, step=offer.step
+        )
+    except Refused:
+        return {"preview": None, "held": _held(offer, facts, wish)}
+    return {"preview": _shown(made, offer, facts, wish, reader), "held": None}
+
+
+def _shown(made: Preview, offer: Offer, facts: RunFacts, wish: Wish, reader: Reader) -> decide.Shown:
+    fields = forms.fields(offer.fields, draft=wish.draft, errors=wish.errors, choices=_choices(made, facts))
+    return decide.shown(made, label=offer.label, clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex)
+
+
+def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]]]:
+    """What can be chosen: end states by how they hold; steps in the order in which they would be made up for."""
+    names = {action.step: f"{action.step} ({action.tool})" for action in steps.current(facts)}
+    planned = list(dict.fromkeys(call.step for call in made.calls if call.changes_state and call.step in names))
+    several = len(planned) > 1
+    return {
+        "end_state": decide.met_ends(made),
+        "steps": [(step, names[step]) for step in planned] if several else [],
+    }
+
+
+def _held(offer: Offer, facts: RunFacts, wish: Wish) -> dict[str, Any] | None:
+    """The draft of an action that cannot be run as it is, so that nothing written is lost."""
+    if not wish.draft:
+        return None
+    return {
+        "verb": offer.verb,
+        "step": offer.step,
+        "title": offer.label,
+        "icon": decide.ICONS.get(offer.verb, "dots"),
+        "version": facts.version,
+        "fields": forms.fields(offer.fields, draft=wish.draft, errors=wish.errors),
+        "why": _("Switched off until you use version {n} above.").format(n=facts.version)
+        if offer.allowed
+        else offer.sentence,
+    }

@@ -1,0 +1,114 @@
+"""Forms made from what a command says it asks for; nothing here knows a verb or checks a right.
+
+A command's own parser is the only judge of arguments: these values carry labels, drafts and its complaints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from workbench.commands import ArgumentField, Kind
+
+if TYPE_CHECKING:
+    from workbench.web.presenters.words import Words
+
+
+class Titled(Protocol):
+    """Something that can be chosen: an end state, a step."""
+
+    @property
+    def value(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One choice of a field."""
+
+    value: str
+    label: Words
+    picked: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One field as a template draws it: kind is text, area, select or checks."""
+
+    name: str
+    label: Words
+    kind: str
+    value: str = ""
+    help: Words = ""
+    note: Words = ""
+    placeholder: Words = ""
+    error: Words = ""
+    required: bool = True
+    most: int = 200
+    choices: tuple[Choice, ...] = ()
+    autocomplete: str = "off"
+
+
+_WIDGETS = {
+    Kind.TEXT: "area",
+    Kind.REASON: "area",
+    Kind.REFERENCE: "text",
+    Kind.CHOICE: "select",
+    Kind.END_STATE: "select",
+    Kind.STEPS: "checks",
+}
+
+
+def fields(
+    asked: Iterable[ArgumentField],
+    *,
+    draft: Mapping[str, object] | None = None,
+    errors: Mapping[str, Words] | None = None,
+    choices: Mapping[str, Sequence[tuple[str, Words]]] | None = None,
+) -> tuple[Field, ...]:
+    """The visible fields of a command, with what was written before and what was wrong with it.
+
+    A step is fixed by the offer, so it is no field; a list of steps without choices is left out.
+    """
+    shown = (field for field in asked if field.kind is not Kind.STEP)
+    made = (_field(field, draft or {}, errors or {}, (choices or {}).get(field.name, ())) for field in shown)
+    return tuple(field for field in made if field.kind != "checks" or field.choices)
+
+
+def _field(
+    field: ArgumentField,
+    draft: Mapping[str, object],
+    errors: Mapping[str, Words],
+    choices: Sequence[tuple[str, Words]],
+) -> Field:
+    value = draft.get(field.name, "")
+    picked = {value} if isinstance(value, str) else set(value if isinstance(value, list | tuple) else ())
+    known = choices or [(choice, choice) for choice in field.choices]
+    reason = field.kind is Kind.REASON
+    return Field(
+        name=field.name,
+        label=field.label,
+        kind=_WIDGETS.get(field.kind, "text"),
+        value=value if isinstance(value, str) else "",
+        help=field.help,
+        note=_("kept in the audit trail") if reason else "" if field.required else _("optional"),
+        placeholder=_("What did you see, and why is this right?") if reason else "",
+        error=errors.get(field.name, ""),
+        required=field.required,
+        most=field.max_length,
+        choices=tuple(Choice(value=code, label=label, picked=code in picked) for code, label in known),
+    )
+
+
+def arguments(asked: Iterable[ArgumentField], data: QueryDict) -> dict[str, object]:
+    """What a form sent for these fields, unread: a list for a list, a text for the rest."""
+    found: dict[str, object] = {}
+    for field in asked:
+        if field.name in data:
+            found[field.name] = data.getlist(field.name) if field.kind is Kind.STEPS else data[field.name]
+    return found

@@ -1,0 +1,65 @@
+"""The account page: three preferences as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from zoneinfo import available_timezones
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from workbench.queries.people import Person
+from workbench.roles import Role
+from workbench.web.forms import Choice, Field
+from workbench.web.presenters import words
+from workbench.web.presenters.words import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The page."""
+
+    name: str
+    username: str
+    roles: tuple[Words, ...]
+    fields: tuple[Field, ...]
+    single_keys: bool
+    kept: bool
+
+
+@cache
+def zones() -> tuple[str, ...]:
+    """Every zone of this machine's database, by name."""
+    return tuple(sorted(available_timezones()))
+
+
+def page(
+    person: Person, *, errors: Mapping[str, Sequence[str]], draft: Mapping[str, str], kept: bool, lang: str
+) -> Account:
+    """What a person may choose, with what they have chosen or just tried to."""
+    language = draft.get("language") or person.language
+    zone = draft.get("time_zone") or person.time_zone
+    own_names = {"en": "English", "zh-hans": "简体中文"}
+    fields = (
+        Field(
+            name="language", label=_("Language"), kind="select", value=language,
+            error=" ".join(errors.get("language", ())),
+            choices=tuple(Choice(value=code, label=own_names.get(code, code)) for code, __ in settings.LANGUAGES),
+        ),
+        Field(
+            name="time_zone", label=_("Time zone"), kind="select", value=zone,
+            error=" ".join(errors.get("time_zone", ())),
+            choices=tuple(Choice(value=name, label=name) for name in zones()),
+        ),
+    )
+    roles = sorted(person.current_roles(), key=list(Role).index)
+    return Account(
+        name=person.display_name,
+        username=person.username,
+        roles=tuple(words.ROLES[str(role)] for role in roles),
+        fields=fields,
+        single_keys=person.single_keys,
+        kept=kept,
+    )

@@ -1,0 +1,198 @@
+"""Entries of the trail as sentences: the case's activity, and the decision trail with who, why and what they saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from sagas.facts import EntryFacts
+from workbench.web.presenters import marks, text, words
+from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.words import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """One entry told: `quote` is what a person wrote, `saw` the version in front of them."""
+
+    stamp: str
+    short: str
+    exact: str
+    initials: str
+    icon: str
+    says: SafeString
+    quote: SafeString | None
+    saw: str
+    number: str
+    name: str
+    person: bool
+    refused: bool
+
+
+_ICONS = {
+    "human.handoff.started": "hand",
+    "tool.execution.started": "sent",
+    "tool.execution.succeeded": "ok",
+    "tool.execution.failed": "bad",
+    "tool.execution.unknown": "unk",
+    "tool.compensation.succeeded": "compensated",
+    "tool.compensation.failed": "compfailed",
+    "tool.compensation.unknown": "unk",
+    "tool.compensation.registered": "back",
+    "tool.compensation.started": "compensating",
+    "tool.retry.scheduled": "retry",
+    "tool.execution.resolved": "eye",
+}
+
+# {who} acts, {step} is what it is about. Names as in the state tables, and those of people's commands.
+_SENTENCES: dict[str, Words] = {
+    "run.started": gettext_lazy("{who} started the run."),
+    "run.handed_off": gettext_lazy("{who} stopped the run: a person has to decide."),
+    "run.resumed": gettext_lazy("{who} let the run go on."),
+    "run.compensating": gettext_lazy("{who} turned the run back: what was done is made up for."),
+    "run.recovering": gettext_lazy("{who} started finding out what happened."),
+    "run.settled": gettext_lazy("{who} found out what happened; the run goes on."),
+    "run.completed": gettext_lazy("{who} closed the run: all steps are settled."),
+    "run.compensated": gettext_lazy("{who} closed the run: what had been done was compensated."),
+    "run.closed_accepted": gettext_lazy("{who} closed the run as accepted."),
+    "run.failed_clean": gettext_lazy("{who} closed the run: nothing was left behind."),
+    "tool.execution.planned": gettext_lazy("{who} planned {step}."),
+    "tool.execution.prepared": gettext_lazy("{who} prepared {step}."),
+    "tool.execution.started": gettext_lazy("{who} sent {step}."),
+    "tool.execution.succeeded": gettext_lazy("{step} is confirmed."),
+    "tool.execution.accepted": gettext_lazy("{step} was accepted by the provider and is being worked on."),
+    "tool.execution.failed": gettext_lazy("{step} was refused."),
+    "tool.execution.partial": gettext_lazy("{step} was done in part."),
+    "tool.execution.unknown": gettext_lazy("{step} got no answer: its outcome is unknown."),
+    "tool.execution.skipped": gettext_lazy("{step} was left out."),
+    "tool.execution.compensated": gettext_lazy("{step} was made up for."),
+    "tool.execution.superseded": gettext_lazy("{step} was replaced by a new try."),
+    "tool.execution.accepted_by_person": gettext_lazy("{who} accepted {step} as it is."),
+    "tool.retry.scheduled": gettext_lazy("{who} scheduled {step} again."),
+    "tool.retry.skipped": gettext_lazy("{step} is not tried again: a retry cannot help."),
+    "tool.compensation.registered": gettext_lazy("{who} registered the compensation of {step}."),
+    "tool.compensation.voided": gettext_lazy("The compensation of {step} is not needed."),
+    "tool.compensation.due": gettext_lazy("The compensation of {step} is due."),
+    "tool.compensation.started": gettext_lazy("{who} sent the compensation of {step}."),
+    "tool.compensation.succeeded": gettext_lazy("The compensation of {step} is confirmed."),
+    "tool.compensation.failed": gettext_lazy("The compensation of {step} failed."),
+    "tool.compensation.unknown": gettext_lazy("The compensation of {step} got no answer: its outcome is unknown."),
+    "tool.compensation.retry.scheduled": gettext_lazy("{who} scheduled the compensation of {step} again."),
+    "tool.compensation.skipped": gettext_lazy("{who} left out the compensation of {step}."),
+    "human.handoff.started": gettext_lazy("{who} handed the case to people."),
+    "human.handoff.claimed": gettext_lazy("{who} claimed the case."),
+    "human.handoff.released": gettext_lazy("{who} released the case."),
+    "human.handoff.resolved": gettext_lazy("{who} closed the case."),
+    "human.handoff.commented": gettext_lazy("{who} commented."),
+    "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
+    "system.frozen": gettext_lazy("{who} froze the system."),
+    "system.unfrozen": gettext_lazy("{who} lifted a freeze."),
+}
+_VERBS: dict[str, Words] = {
+    "query_status": gettext_lazy("{who} asked for the status of {step}."),
+    "retry": gettext_lazy("{who} retried {step}."),
+    "resolve_happened": gettext_lazy("{who} stated that {step} did happen."),
+    "resolve_not_happened": gettext_lazy("{who} stated that {step} did not happen."),
+    "compensate": gettext_lazy("{who} ordered the compensation."),
+    "stop_and_compensate": gettext_lazy("{who} stopped the run and ordered the compensation."),
+    "mark_acceptable": gettext_lazy("{who} accepted the state and closed the case."),
+    "escalate": gettext_lazy("{who} escalated the case."),
+    "resume": gettext_lazy("{who} let the run go on."),
+    "claim": gettext_lazy("{who} claimed the case."),
+    "release": gettext_lazy("{who} released the case."),
+    "comment": gettext_lazy("{who} commented."),
+}
+_SYSTEM = gettext_lazy("The system")
+# What only moves the machinery: the run page shows it, the decision trail does not.
+_MACHINERY = frozenset(
+    {"tool.execution.planned", "tool.execution.prepared", "tool.compensation.voided", "tool.compensation.due",
+     "tool.compensation.registered", "run.settled", "run.recovering"}
+)
+
+
+def tell(entries: Iterable[EntryFacts], *, reader: str, clock: Clock) -> tuple[Told, ...]:
+    """Every entry as a sentence, oldest first."""
+    return tuple(told(entry, reader=reader, clock=clock) for entry in entries)
+
+
+def activity(entries: Iterable[EntryFacts], *, reader: str, clock: Clock, most: int = 12) -> tuple[Told, ...]:
+    """The last things that matter, for the case page: decisions and effects, without the machinery."""
+    return tuple(list(decisions(tell(entries, reader=reader, clock=clock)))[-most:])
+
+
+def decisions(entries: Iterable[Told]) -> Iterator[Told]:
+    """Decisions and effects only."""
+    return (entry for entry in entries if entry.name not in _MACHINERY)
+
+
+def told(entry: EntryFacts, *, reader: str, clock: Clock) -> Told:
+    """One entry as a sentence."""
+    person = entry.actor_kind == "human"
+    who = (_("You") if entry.actor_id == reader else entry.actor_name) if person else _actor(entry)
+    quote = said_by_person(entry)
+    return Told(
+        stamp=clock.stamp(entry.at),
+        short=clock.short(entry.at),
+        exact=clock.exact(entry.at),
+        initials=marks.initials(entry.actor_name) if person else "",
+        icon=_ICONS.get(entry.name, "pulse"),
+        says=_sentence(entry, who),
+        quote=text.inert(quote, 2000) if quote else None,
+        saw="" if entry.saw_version is None else _("saw version {n}").format(n=entry.saw_version),
+        number=_("entry {n}").format(n=f"{entry.id:,}"),
+        name=entry.name,
+        person=person,
+        refused=_verb(entry, ".refused") is not None or entry.name.endswith("refused"),
+    )
+
+
+def said_by_person(entry: EntryFacts) -> str:
+    """The reason or the comment that a person wrote."""
+    if entry.reason:
+        return entry.reason
+    after = entry.after if isinstance(entry.after, dict) else {}
+    said = after.get("text") or after.get("comment") or after.get("sentence") or ""
+    return said if isinstance(said, str) else ""
+
+
+def _actor(entry: EntryFacts) -> str:
+    return entry.actor_name if entry.actor_kind == "agent" else str(_SYSTEM)
+
+
+def _sentence(entry: EntryFacts, who: str) -> SafeString:
+    parts = {"who": text.strong(who), "step": text.strong(entry.step or "…")}
+    if entry.name in _SENTENCES:
+        return text.say(_SENTENCES[entry.name], **parts)
+    verb = _verb(entry, ".refused")
+    if verb is not None:
+        name = verb.replace("_", " ")
+        return text.say(_("{who} asked for “{verb}” and was refused."), verb=name, **parts)
+    for verb, sentence in _VERBS.items():
+        if entry.name.endswith(verb):
+            return text.say(sentence, **parts)
+    if entry.source or entry.target:
+        return text.say(
+            _("{who}: {name}, {source} → {target}"),
+            name=entry.name, source=_state(entry.source), target=_state(entry.target), **parts,
+        )
+    return text.say(_("{who}: {name}"), name=entry.name, **parts)
+
+
+def _verb(entry: EntryFacts, ending: str) -> str | None:
+    if not entry.name.endswith(ending):
+        return None
+    after = entry.after if isinstance(entry.after, dict) else {}
+    return str(after.get("verb") or entry.name.removesuffix(ending).rpartition(".")[2])
+
+
+def _state(name: str) -> str:
+    return str(words.STATES[name].word) if name in words.STATES else name
+
+
+def trail_summary(count: int) -> str:
+    """The sentence under the title of the trail."""
+    return ngettext("{n} entry, it cannot be edited.", "{n} entries, none can be edited.", count).format(n=count)

@@ -1,0 +1,286 @@
+"""The handoff page in the order of its questions: what happened, what is true, why it needs you, what would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from sagas.facts import ActionFacts, HandoffFacts, RunFacts
+from sagas.states import ActionState, CompensationState, HandoffState
+from tools.contract import Condition
+from tools.definition import EndState, StepIs
+from workbench.web.presenters import marks, reasons, steps, text
+from workbench.web.presenters.clock import Clock, Due
+from workbench.web.presenters.queue import sentence_join
+from workbench.web.presenters.words import Words
+
+_DONE = frozenset({ActionState.CONFIRMED, ActionState.ACCEPTED})
+_IDLE = frozenset({ActionState.NOT_STARTED, ActionState.PREPARED, ActionState.SKIPPED})
+_UNPROVEN = frozenset({CompensationState.UNKNOWN, CompensationState.FAILED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One thing that is known, or asked: `question` facts come last, in bold."""
+
+    icon: str
+    says: SafeString
+    more: SafeString | None
+    source: SafeString
+    question: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One condition of an end state with its mark."""
+
+    icon: str
+    says: SafeString
+    word: Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """One acceptable end state."""
+
+    title: str
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """The left side of the page."""
+
+    ref: str
+    url: str
+    version: int
+    title: str
+    pill: reasons.ReasonWords
+    risk: marks.Risk
+    due: Due
+    workflow: str
+    run_ref: str
+    run_url: str
+    about: tuple[str, ...]
+    lede: str
+    facts: tuple[Fact, ...]
+    why: SafeString
+    rule: Words
+    ends: tuple[End, ...]
+    steps: tuple[steps.Step, ...]
+    steps_summary: str
+    owner: marks.Owner
+    intent: str
+    closed: str
+    trail_url: str
+    changes_url: str
+    read_at: str
+
+
+def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, level: str) -> Case:
+    """Everything the page says about a case; `level` is how much is at stake."""
+    tool = troubled(facts)
+    url = case_url(handoff.ref)
+    amount = f"{facts.amount} {facts.currency}".strip() if facts.amount else ""
+    return Case(
+        ref=handoff.ref,
+        url=url,
+        version=facts.version,
+        title=facts.title or facts.definition.title,
+        pill=reasons.reason_words(handoff.reason),
+        risk=marks.risk(level),
+        due=clock.due(handoff.due_at),
+        workflow=f"{facts.definition.name} v{facts.definition.version}",
+        run_ref=facts.ref,
+        run_url=reverse("run", args=[facts.ref]),
+        about=tuple(part for part in (facts.business_ref, facts.customer, amount) if part),
+        lede=lede(facts),
+        facts=known(facts, clock),
+        why=reasons.long(handoff.reason, handoff.params, tool),
+        rule=reasons.reason_words(handoff.reason).rule,
+        ends=tuple(_end(end, facts) for end in facts.definition.end_states),
+        steps=steps.steps(facts, clock),
+        steps_summary=steps.summary(facts),
+        owner=owner(handoff, reader=reader, clock=clock),
+        intent=facts.intent,
+        closed=_closed(handoff, clock),
+        trail_url=reverse("trail", args=[handoff.ref]),
+        changes_url=reverse("case-changes", args=[handoff.ref]),
+        read_at=clock.time(facts.now),
+    )
+
+
+def case_url(ref: str) -> str:
+    """Where a case is read and worked on."""
+    return reverse("case", args=[ref])
+
+
+def owner(handoff: HandoffFacts, *, reader: str, clock: Clock) -> marks.Owner:
+    """Who works on this case."""
+    return marks.owner(
+        claimed_by=handoff.claimed_by,
+        name=handoff.claimed_by_name,
+        until=handoff.claim_until,
+        since=handoff.claimed_at,
+        reader=reader,
+        clock=clock,
+    )
+
+
+def troubled(facts: RunFacts) -> str:
+    """The tool this case is about: the worst step."""
+    order = (ActionState.UNKNOWN, ActionState.REJECTED, ActionState.PARTIAL, ActionState.SENT)
+    for action in facts.actions:
+        if action.compensation and action.compensation.state in _UNPROVEN:
+            return action.tool
+    found = [action for action in steps.current(facts) if action.state in order]
+    return min(found, key=lambda action: order.index(action.state)).tool if found else ""
+
+
+def lede(facts: RunFacts) -> str:
+    """What happened, in whole sentences from our templates, never from a model."""
+    return sentence_join(_lede(facts))
+
+
+def _lede(facts: RunFacts) -> Iterator[str]:
+    now = steps.current(facts)
+    done = [action for action in now if action.state in _DONE]
+    yield ngettext(
+        "{done} of {n} step is confirmed.", "{done} of {n} steps are confirmed.", len(now)
+    ).format(done=len(done), n=len(now))
+    for action in now:
+        title = action.contract.texts.title
+        if action.state is ActionState.UNKNOWN:
+            yield _("“{title}” got no answer, so nobody knows whether it took effect.").format(title=title)
+        elif action.state is ActionState.REJECTED:
+            yield _("“{title}” was refused: nothing happened.").format(title=title)
+        elif action.state is ActionState.PARTIAL:
+            yield _("“{title}” was done in part.").format(title=title)
+    made_up = [action for action in now if action.state is ActionState.COMPENSATED]
+    if made_up:
+        yield ngettext("{n} step was compensated.", "{n} steps were compensated.", len(made_up)).format(n=len(made_up))
+    for action in now:
+        if action.compensation and action.compensation.state is CompensationState.UNKNOWN:
+            yield _("Compensating “{title}” got no answer.").format(title=action.contract.texts.title)
+        elif action.compensation and action.compensation.state is CompensationState.FAILED:
+            yield _("Compensating “{title}” failed.").format(title=action.contract.texts.title)
+    idle = sum(action.state in _IDLE for action in now)
+    if idle:
+        yield ngettext("{n} step was never sent.", "{n} steps were never sent.", idle).format(n=idle)
+
+
+def known(facts: RunFacts, clock: Clock) -> tuple[Fact, ...]:
+    """What is true now with source and time; what is not known comes last, as questions."""
+    found = [fact for action in steps.current(facts) for fact in _facts_of(action, clock)]
+    return tuple(sorted(found, key=lambda fact: fact.question))
+
+
+def _facts_of(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
+    state, title = action.state, action.contract.texts.title
+    made_up = action.compensation
+    if state is ActionState.UNKNOWN:
+        question = _("Not known: {question}")
+        says = text.say(question, question=action.contract.texts.question)
+        yield Fact(icon="unk", says=says, more=_silence(action), source=_source(action, clock), question=True)
+    elif state is ActionState.REJECTED:
+        more = text.inert(f"{steps.error_words(action.error_class)}: {action.error_detail}".strip(": "), 300)
+        says = text.say(_("{title}: refused, nothing happened"), title=title)
+        yield Fact(icon="bad", says=says, more=more, source=_source(action, clock))
+    elif state in _IDLE:
+        yield Fact(icon="wait", says=text.say(_("{title}: never sent"), title=title), more=None, source=_record())
+    elif state is ActionState.COMPENSATED:
+        says = text.say(_("Compensated: {done}"), done=steps.said(action))
+        yield Fact(icon="compensated", says=says, more=None, source=_source(action, clock))
+    elif state is ActionState.SENT:
+        yield Fact(icon="sent", says=text.say(_("{title}: sent, no answer yet"), title=title), more=None,
+                   source=_source(action, clock))
+    else:
+        look = steps.look_of(action)
+        icon = "ok" if made_up and made_up.state in _UNPROVEN else look.icon
+        yield Fact(icon=icon, says=steps.said(action), more=None, source=_source(action, clock))
+    if made_up and made_up.state in _UNPROVEN:
+        yield _unproven(action, clock)
+
+
+def _unproven(action: ActionFacts, clock: Clock) -> Fact:
+    made_up = action.compensation
+    if made_up is None:
+        raise ValueError(action.step)
+    unknown = made_up.state is CompensationState.UNKNOWN
+    if unknown:
+        says = text.say(_("Not known: was “{title}” made up for?"), title=action.contract.texts.title)
+    else:
+        says = text.say(_("“{title}” is still in effect: its compensation failed"), title=action.contract.texts.title)
+    detail = f"{made_up.tool} · {steps.error_words(made_up.error_class)} {made_up.error_detail}".strip(" ·")
+    source = text.inert(
+        " · ".join(part for part in (made_up.contract.system, made_up.provider_ref, clock.time(made_up.settled_at
+                                                                                          or made_up.sent_at)) if part)
+    )
+    return Fact(
+        icon="unk" if unknown else "compfailed", says=says, more=text.inert(detail, 300), source=source,
+        question=unknown,
+    )
+
+
+def _silence(action: ActionFacts) -> SafeString:
+    system = action.contract.system
+    if action.queries:
+        return text.say(
+            ngettext(
+                "{system} did not answer the call, nor {n} status query.",
+                "{system} did not answer the call, nor {n} status queries.",
+                action.queries,
+            ),
+            system=system,
+            n=action.queries,
+        )
+    return text.say(_("{system} did not answer."), system=system)
+
+
+def _source(action: ActionFacts, clock: Clock) -> SafeString:
+    """Which system said so, under which reference, when it was last read."""
+    read = action.evidence[-1].at if action.evidence else action.settled_at or action.sent_at
+    middle = action.provider_ref or (_("no answer") if action.state is ActionState.UNKNOWN else "")
+    return text.inert(" · ".join(part for part in (action.contract.system, middle, clock.time(read)) if part), 200)
+
+
+def _record() -> SafeString:
+    return text.say(_("our own record"))
+
+
+def _end(end: EndState, facts: RunFacts) -> End:
+    return End(title=end.title, wanted=tuple(_wanted(condition, facts) for condition in end.conditions))
+
+
+def _wanted(condition: Condition | StepIs, facts: RunFacts) -> Wanted:
+    if isinstance(condition, Condition):
+        return Wanted(icon="wait", says=text.inert(condition.text, 300), word=_("read when you accept"))
+    try:
+        action = facts.action(condition.step)
+    except KeyError:
+        return Wanted(icon="wait", says=text.inert(condition.text, 300), word=_("not met"))
+    if str(action.state) in condition.states:
+        return Wanted(icon="ok", says=text.inert(condition.text, 300), word=_("met"))
+    if action.state is ActionState.UNKNOWN:
+        return Wanted(icon="unk", says=text.inert(condition.text, 300), word=_("not known"))
+    return Wanted(icon="wait", says=text.inert(condition.text, 300), word=_("not met"))
+
+
+def _closed(handoff: HandoffFacts, clock: Clock) -> str:
+    if handoff.state is not HandoffState.RESOLVED:
+        return ""
+    ways = {
+        "completed": _("all steps are settled"),
+        "compensated": _("what had been done was compensated"),
+        "closed_accepted": _("a person accepted the state"),
+        "failed_clean": _("nothing was left behind"),
+    }
+    how = ways.get(handoff.resolution, handoff.resolution)
+    if not how:
+        return _("Closed {at}. Nothing can be changed.").format(at=clock.time(handoff.resolved_at))
+    return _("Closed {at}: {how}. Nothing can be changed.").format(at=clock.time(handoff.resolved_at), how=how)

@@ -1,0 +1,359 @@
+"""The Decide panel: every offer with its reason, the preview in five sections, the form of what is picked."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from sagas.facts import EndStateCheck, PlannedCall
+from workbench.commands import Offer, Preview
+from workbench.web.forms import Field
+from workbench.web.presenters import text
+from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.words import Words
+
+IN_BAR = ("claim", "release")
+READ_ONLY = "query_status"
+ICONS = {
+    "query_status": "eye",
+    "retry": "retry",
+    "resolve_happened": "ok",
+    "resolve_not_happened": "skip",
+    "mark_acceptable": "accept",
+    "compensate": "back",
+    "stop_and_compensate": "back",
+    "escalate": "esc",
+    "resume": "right",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One row of the panel. `sentence` is the server's own reason when it is switched off."""
+
+    id: str
+    verb: str
+    step: str
+    label: Words
+    about: Words
+    reach: Words
+    icon: str
+    key: str
+    allowed: bool
+    picked: bool
+    sentence: str
+    why_icon: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallForm:
+    """A form that needs no preview: claim, release, comment."""
+
+    verb: str
+    label: Words
+    command_id: str
+    draft: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """The whole panel without the preview."""
+
+    offers: tuple[Choice, ...]
+    allowed: int
+    summary: str
+    jump: str
+    nothing: str
+    claims: tuple[SmallForm, ...]
+    comment: SmallForm | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call as it will go out."""
+
+    number: int
+    line: SafeString
+    body: SafeString | None
+    key: SafeString | None
+    text: Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Something checked while the preview was made."""
+
+    icon: str
+    says: SafeString
+    at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fork:
+    """What one answer leads to."""
+
+    icon: str
+    when: Words
+    then: Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndShown:
+    """An acceptable end state with its conditions as just read."""
+
+    title: SafeString
+    met: bool
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A preview in words, with the form that runs it."""
+
+    id: str
+    verb: str
+    step: str
+    version: int
+    command_id: str
+    title: Words
+    icon: str
+    run: Words
+    calls_title: str
+    calls: tuple[Call, ...]
+    no_calls: str
+    checks: tuple[Check, ...]
+    ends: tuple[EndShown, ...]
+    outcomes: tuple[Fork, ...]
+    irreversible: tuple[SafeString, ...]
+    nothing_irreversible: str
+    signoff: str
+    fields: tuple[Field, ...]
+    once: str
+
+
+def choice_id(verb: str, step: str) -> str:
+    """How a choice is named in the address and in the page."""
+    return f"{verb}.{step}" if step else verb
+
+
+def panel(offers: Iterable[Offer], *, picked: str, draft: str = "", closed: str = "") -> Panel:
+    """Allowed offers in the server's order, then the switched-off ones with their reasons."""
+    all_offers = tuple(offers)
+    shown = [_choice(offer, picked) for offer in all_offers if offer.verb not in (*IN_BAR, "comment")]
+    shown.sort(key=lambda one: not one.allowed)
+    allowed = sum(one.allowed for one in shown)
+    comment = next((offer for offer in all_offers if offer.verb == "comment" and offer.allowed), None)
+    return Panel(
+        offers=_unique_keys(shown),
+        allowed=allowed,
+        summary=_summary(allowed, len(shown) - allowed),
+        jump=ngettext("Decide: {n} action allowed", "Decide: {n} actions allowed", allowed).format(n=allowed),
+        nothing=closed or _("No action is allowed for you now. The reasons stand above."),
+        claims=tuple(_small(offer) for offer in all_offers if offer.verb in IN_BAR and offer.allowed),
+        comment=_small(comment, draft) if comment else None,
+    )
+
+
+def default_pick(choices: Iterable[Choice]) -> str:
+    """What may be picked before a person has: a read, never a write."""
+    return next((one.id for one in choices if one.allowed and one.verb == READ_ONLY), "")
+
+
+def _summary(allowed: int, off: int) -> str:
+    words = ngettext("{n} allowed", "{n} allowed", allowed).format(n=allowed)
+    if off:
+        return _("{allowed}, {off} switched off").format(allowed=words, off=off)
+    return words
+
+
+def _small(offer: Offer, draft: str = "") -> SmallForm:
+    return SmallForm(verb=offer.verb, label=offer.label, command_id=uuid.uuid4().hex, draft=draft)
+
+
+def _unique_keys(choices: list[Choice]) -> tuple[Choice, ...]:
+    """A letter picks the first choice of its verb only; the others are reached by arrows or Tab."""
+    seen: set[str] = set()
+    unique = []
+    for one in choices:
+        repeated = bool(one.key) and one.key in seen
+        seen.add(one.key)
+        unique.append(replace(one, key="") if repeated else one)
+    return tuple(unique)
+
+
+def _choice(offer: Offer, picked: str) -> Choice:
+    own = choice_id(offer.verb, offer.step)
+    return Choice(
+        id=own,
+        verb=offer.verb,
+        step=offer.step,
+        label=offer.label,
+        about=about(offer.verb),
+        reach=reach_words(offer),
+        icon=ICONS.get(offer.verb, "dots"),
+        key=offer.key,
+        allowed=offer.allowed,
+        picked=offer.allowed and own == picked,
+        sentence=str(offer.sentence or ""),
+        why_icon="pause" if offer.code == "frozen" else "lock",
+    )
+
+
+def reach_words(offer: Offer) -> str:
+    """How far an action reaches: it reads, it writes so many times, or it only records."""
+    if offer.reach == "writes":
+        return ngettext("{n} write", "{n} writes", offer.writes).format(n=offer.writes) if offer.writes else _("writes")
+    return {"read_only": _("read only"), "record_only": _("record only")}.get(offer.reach, "")
+
+
+def about(verb: str) -> str:
+    """What a verb does, under its name."""
+    known = {
+        "query_status": _("Ask the provider whether it took effect"),
+        "retry": _("Send it again with the same key"),
+        "resolve_happened": _("You found the effect and know its reference"),
+        "resolve_not_happened": _("You made sure that nothing happened"),
+        "mark_acceptable": _("Keep the state as it is and close the case"),
+        "compensate": _("Make up for what was done, last step first"),
+        "stop_and_compensate": _("Go no further, make up for what was done"),
+        "escalate": _("Pass on to somebody with more authority, the clock keeps running"),
+        "resume": _("Let the system go on from here"),
+    }
+    return known.get(verb, "")
+
+
+def shown(
+    preview: Preview, *, label: Words, clock: Clock, fields: tuple[Field, ...], command_id: str
+) -> Shown:
+    """The preview in its five sections."""
+    reads_only = all(not call.changes_state for call in preview.calls)
+    nothing = _("Nothing. This changes no state outside.") if reads_only else _("Nothing.")
+    return Shown(
+        id=preview.id,
+        verb=preview.verb,
+        step=preview.step,
+        version=preview.version,
+        command_id=command_id,
+        title=label,
+        icon=ICONS.get(preview.verb, "dots"),
+        run=label,
+        calls_title=_("Exactly what will run") if preview.calls else _("Exactly what will change"),
+        calls=tuple(_call(call) for call in preview.calls),
+        no_calls=record_only(preview.verb),
+        checks=tuple(_checks(preview, clock)),
+        ends=tuple(_end(end, clock) for end in preview.end_states),
+        outcomes=tuple(_fork(when, then) for when, then in preview.outcomes),
+        irreversible=tuple(text.inert(one, 300) for one in preview.irreversible),
+        nothing_irreversible=nothing,
+        signoff=_("This needs a sign-off by a second person before it runs.") if preview.needs_signoff else "",
+        fields=fields,
+        once=_("Runs once, request {id}. A second click shows the first result.").format(id=command_id[:8]),
+    )
+
+
+def record_only(verb: str) -> str:
+    """What changes when no call goes out."""
+    known = {
+        "resolve_happened": _("No call that changes anything. The step becomes Confirmed in the record."),
+        "resolve_not_happened": _("No call. The step becomes Rejected in the record, as you state it."),
+        "mark_acceptable": _("No call that changes anything. The case closes as Accepted, not as succeeded; "
+                             "an unknown step stays Unknown in the record until you accept it."),
+        "escalate": _("No call. The case goes one level up; what you see now and your reason go with it."),
+        "resume": _("The system goes on with the next step by its own rules."),
+    }
+    return known.get(verb, _("No call goes out."))
+
+
+def _call(call: PlannedCall) -> Call:
+    directions = {
+        "query": _("Read only."),
+        "read": _("Read only."),
+        "forward": _("Changes state."),
+        "compensation": _("Makes up for a step."),
+    }
+    line = f"{call.system}  {call.line}" if call.system and call.system not in call.line else call.line
+    body = text.as_json(call.body, 600) if call.changes_state and call.body not in (None, {}, "") else None
+    return Call(
+        number=call.number,
+        line=text.inert(line, 400),
+        body=body,
+        key=text.inert(call.key, 200) if call.key and call.changes_state else None,
+        text=text.say("{kind} {words}", kind=directions.get(call.direction, ""), words=call.text),
+    )
+
+
+def _checks(preview: Preview, clock: Clock) -> Iterator[Check]:
+    for check in preview.checks:
+        icon = "unk" if check.ok is None else "ok" if check.ok else "bad"
+        yield Check(icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at) if check.at else "")
+
+
+def _end(end: EndStateCheck, clock: Clock) -> EndShown:
+    checks = tuple(
+        Check(
+            icon=_met_icon(condition.met),
+            says=text.inert(": ".join(part for part in (condition.text, condition.evidence) if part), 300),
+            at=clock.time(condition.read_at),
+        )
+        for condition in end.conditions
+    )
+    return EndShown(title=text.inert(end.title, 160), met=end.met, checks=checks)
+
+
+def _met_icon(met: bool | None) -> str:
+    return "unk" if met is None else "ok" if met else "wait"
+
+
+def met_ends(preview: Preview) -> list[tuple[str, Words]]:
+    """The end states to choose from, the ones that hold first."""
+    ordered = sorted(preview.end_states, key=lambda end: not end.met)
+    return [(end.id, end.title if end.met else _("{title} (not met)").format(title=end.title)) for end in ordered]
+
+
+_FORKS: Mapping[str, str] = {
+    "found": "ok", "confirmed": "ok", "happened": "ok", "not_found": "bad", "absent": "bad", "denied": "bad",
+    "rejected": "bad", "no_answer": "unk", "unknown": "unk", "compensated": "compensated", "failed": "compfailed",
+}
+
+
+def _fork(when: str, then: str) -> Fork:
+    return Fork(icon=_FORKS.get(when, "dot"), when=fork_when(when), then=fork_then(then))
+
+
+def fork_when(code: str) -> str:
+    """An answer in words."""
+    known = {
+        "found": _("Found"),
+        "not_found": _("Not found"),
+        "absent": _("Not found"),
+        "denied": _("Not carried out"),
+        "no_answer": _("No answer"),
+        "confirmed": _("Confirmed"),
+        "rejected": _("Refused"),
+        "unknown": _("No answer"),
+        "compensated": _("Confirmed"),
+        "failed": _("Refused"),
+    }
+    return known.get(code, code.replace("_", " "))
+
+
+def fork_then(code: str) -> str:
+    """What an answer leads to, in words."""
+    known = {
+        "confirmed": _("The step becomes Confirmed; the run goes on by its rules."),
+        "rejected": _("The step becomes Rejected; retry may be switched on."),
+        "unknown": _("The step stays Unknown. Nothing is assumed, the system asks again."),
+        "stays_unknown": _("The step stays Unknown. Nothing is assumed, the system asks again."),
+        "retry": _("Retry is switched on."),
+        "compensated": _("The step becomes Compensated once that is read back."),
+        "compensation_failed": _("The compensation stops here, the rest waits, and you are told."),
+        "compensation_unknown": _("The compensation stays Unknown and is asked about."),
+        "accepted": _("The case closes as Accepted."),
+        "handoff": _("The case stays with people."),
+    }
+    return known.get(code, code.replace("_", " "))

@@ -1,0 +1,171 @@
+"""Runs: the list, and one run as boxes, entries in the order written, and the facts an agent is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow
+from workbench.web.presenters import activity, marks, steps, text, words
+from workbench.web.presenters.activity import Told
+from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.words import ClassWord, StateWord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """One step as a box."""
+
+    number: int
+    tool: str
+    state: StateWord
+    about: SafeString
+    recovery: ClassWord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A reference and where it leads."""
+
+    ref: str
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """One entry of the list, with the step and the words of what it tells."""
+
+    told: Told
+    step: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The page of one run."""
+
+    ref: str
+    title: str
+    workflow: str
+    state: StateWord
+    started: str
+    finished: str
+    handoffs: tuple[Link, ...]
+    boxes: tuple[Box, ...]
+    entries: tuple[Written, ...]
+    count: int
+    word: str
+    started_by: str
+    business_ref: str
+    digest: str
+    input: SafeString
+    next_allowed: tuple[str, ...]
+    ends: tuple[str, ...]
+    effects_left: tuple[str, ...]
+    intent: str
+    next_url: str
+
+
+def run(
+    facts: RunFacts,
+    entries: Sequence[EntryFacts],
+    *,
+    next_allowed: Sequence[str],
+    word: str,
+    reader: str,
+    clock: Clock,
+    full: bool,
+) -> Run:
+    """One run; `full` when there are more entries than fit a page."""
+    url = reverse("run", args=[facts.ref])
+    last = entries[-1].seq if entries else None
+    return Run(
+        ref=facts.ref,
+        title=facts.title or facts.definition.title,
+        workflow=f"{facts.definition.name} v{facts.definition.version}",
+        state=words.RUN_STATES[str(facts.state)],
+        started=clock.time(facts.started_at),
+        finished=clock.time(facts.finished_at),
+        handoffs=tuple(Link(ref=one.ref, url=reverse("case", args=[one.ref])) for one in facts.handoffs),
+        boxes=tuple(_box(action) for action in steps.current(facts)),
+        entries=tuple(
+            Written(told=activity.told(entry, reader=reader, clock=clock), step=entry.step) for entry in entries
+        ),
+        count=len(entries),
+        word=word,
+        started_by=facts.started_by,
+        business_ref=facts.business_ref,
+        digest=facts.definition_digest[:16],
+        input=text.as_json(steps.without_secrets(facts.input), 2000),
+        next_allowed=tuple(next_allowed),
+        ends=tuple(end.title for end in facts.definition.end_states),
+        effects_left=facts.effects_left,
+        intent=facts.intent,
+        next_url=f"{url}?{urlencode({'after': last})}" if full and last else "",
+    )
+
+
+def _box(action: ActionFacts) -> Box:
+    look = steps.look_of(action)
+    detail = text.inert(action.provider_ref, 60) if action.provider_ref else text.inert(look.word)
+    if action.error_class and look.icon != "ok":
+        detail = text.inert(f"{steps.error_words(action.error_class)} {action.error_detail}".strip(), 90)
+    return Box(
+        number=action.position, tool=action.tool, state=look, about=detail, recovery=marks.recovery_of(action.contract)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One run of the list."""
+
+    ref: str
+    url: str
+    title: str
+    workflow: str
+    state: StateWord
+    started: str
+    business_ref: str
+    handoff: Link | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunList:
+    """The list, newest first."""
+
+    rows: tuple[Row, ...]
+    search: str
+    next_url: str
+    first_url: str
+
+
+def run_list(page: RunPage, *, search: str, after: str, clock: Clock) -> RunList:
+    """A page of runs."""
+    return RunList(
+        rows=tuple(_row(row, clock) for row in page.rows),
+        search=search,
+        next_url=_address(search, page.after) if page.after else "",
+        first_url=_address(search, "") if after else "",
+    )
+
+
+def _row(row: RunRow, clock: Clock) -> Row:
+    ref = row.handoff_ref
+    return Row(
+        ref=row.ref,
+        url=reverse("run", args=[row.ref]),
+        title=row.title or row.workflow,
+        workflow=f"{row.workflow} v{row.workflow_version}",
+        state=words.RUN_STATES[row.state],
+        started=clock.time(row.started_at),
+        business_ref=row.business_ref,
+        handoff=Link(ref=ref, url=reverse("case", args=[ref])) if ref else None,
+    )
+
+
+def _address(search: str, after: str) -> str:
+    asked = {**({"q": search} if search else {}), **({"after": after} if after else {})}
+    return f"{reverse('runs')}?{urlencode(asked)}"

@@ -1,0 +1,30 @@
+"""The addresses of the pages: every filter, tab and picked action is in one of them."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.urls import path
+
+from workbench.web.views import account, case, freeze, queue, runs, search, session, trail
+
+urlpatterns = [
+    path("", queue.home, name="home"),
+    path("login/", login_not_required(session.LogIn.as_view()), name="login"),
+    path("logout/", session.LogOut.as_view(), name="logout"),
+    path("handoffs/", queue.queue, name="queue"),
+    path("handoffs/changes", queue.changes, name="queue-changes"),
+    path("handoffs/<str:ref>/", case.case, name="case"),
+    path("handoffs/<str:ref>/preview/", case.preview, name="preview"),
+    path("handoffs/<str:ref>/act/", case.act, name="act"),
+    path("handoffs/<str:ref>/claim/", queue.claim, name="claim"),
+    path("handoffs/<str:ref>/changes/", case.changes, name="case-changes"),
+    path("handoffs/<str:ref>/trail/", trail.trail, name="trail"),
+    path("runs/", runs.runs, name="runs"),
+    path("runs/<str:ref>/", runs.run, name="run"),
+    path("search/", search.search, name="search"),
+    path("freeze/", freeze.freeze, name="freeze"),
+    path("freeze/now/", freeze.act, {"verb": "freeze"}, name="freeze-now"),
+    path("freeze/lift/", freeze.act, {"verb": "unfreeze"}, name="freeze-lift"),
+    path("account/", account.account, name="account"),
+    path("help/", account.help_sheet, name="help"),
+]

@@ -1,0 +1,62 @@
+"""Error pages with words, inside the frame where there is a reader, through htmx and without JavaScript."""
+
+from __future__ import annotations
+
+import secrets
+from typing import cast
+
+import structlog
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from workbench.queries.people import Person
+from workbench.web.page import Reader, htmx_of, refused
+from workbench.web.presenters import errors
+from workbench.web.views.session import outside
+
+log = structlog.get_logger(__name__)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """400."""
+    return _page(request, 400)
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None, reason: str = "") -> HttpResponse:
+    """403, a failed CSRF check included."""
+    return _page(request, 403)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """404."""
+    return _page(request, 404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500: a number to quote, which the log line carries too; needs no database."""
+    number = secrets.token_hex(4)
+    log.error("error page", number=number, path=request.path)
+    return _bare(request, errors.words(500, number=number))
+
+
+def _page(request: HttpRequest, status: int) -> HttpResponse:
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return _bare(request, errors.words(status))
+    try:
+        reader = Reader(request, cast("Person", user))
+        with translation.override(reader.person.language):
+            return refused(reader, status, sentence="")
+    except DatabaseError:
+        return _bare(request, errors.words(status))
+
+
+def _bare(request: HttpRequest, words: errors.ErrorWords) -> HttpResponse:
+    if htmx_of(request):
+        response = HttpResponse(render_to_string("errors/note.html", {"error": words}), status=words.status)
+        response.headers |= {"HX-Retarget": "#main", "HX-Reswap": "afterbegin"}
+        return response
+    context = {"error": words, "shell": outside()}
+    return HttpResponse(render_to_string("errors/page.html", context, request), status=words.status)

@@ -1,0 +1,50 @@
+"""Runs: the list, and one run with its steps, entries and the facts as an agent gets them."""
+
+from __future__ import annotations
+
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_GET
+
+from sagas import api
+from sagas.errors import NotFound
+from workbench.web.page import Reader, reads, render
+from workbench.web.presenters import runs as words
+
+PAGE = 50
+MOST = 500
+
+
+@require_GET
+@reads()
+def runs(reader: Reader) -> HttpResponse:
+    """All runs, newest first."""
+    search, after = reader.request.GET.get("q", "").strip()[:200], reader.request.GET.get("after", "")[:200]
+    try:
+        page = api.runs(after=after, limit=PAGE, search=search)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
+    shown = words.run_list(page, search=search, after=after, clock=reader.clock)
+    return render(reader, "runs/list.html", {"runs": shown}, section="runs")
+
+
+@require_GET
+@reads()
+def run(reader: Reader, ref: str) -> HttpResponse:
+    """One run, whatever its state."""
+    try:
+        facts = api.run_facts(ref)
+    except NotFound as error:
+        raise Http404(str(error)) from error
+    after = reader.request.GET.get("after", "")
+    entries = api.entries(ref, after_seq=int(after) if after.isdecimal() else 0, limit=MOST)
+    shown = words.run(
+        facts,
+        entries,
+        next_allowed=api.next_allowed(facts),
+        word=api.word_for_agent(facts),
+        reader=reader.actor.id,
+        clock=reader.clock,
+        full=len(entries) == MOST,
+    )
+    return render(reader, "runs/run.html", {"run": shown}, section="runs")
