@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django.test import Client
 
 CLONE = Path(__file__).resolve().parent.parent.parent
-CHECK = "import django; django.setup(); from django.conf import settings; print(settings.DEBUG)"
+CHECK = "from django.conf import settings; print(settings.DEBUG)"
 
 
 def setup_with(**environment: str) -> subprocess.CompletedProcess[str]:
