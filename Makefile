@@ -23,7 +23,7 @@ check: install  ## lint, types, import law, generated documents, locks
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
 	@$(PY) -m mypy
-	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/lint-imports --no-logo --no-cache
 	@$(PY) manage.py states --check
 	@$(PY) manage.py requirements --check
 	@$(MAKE) --no-print-directory check-locks
