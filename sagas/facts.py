@@ -121,6 +121,7 @@ class ActionFacts:
     queries: int
     error_class: str
     error_detail: str
+    repeat_ordered: bool = False
     why: str = ""
     compensation: CompensationFacts | None = None
     attempts: tuple[AttemptFacts, ...] = ()
@@ -191,6 +192,7 @@ class RunFacts:
     freezes: tuple[FreezeFacts, ...]
     now: datetime
     handoffs: tuple[HandoffFacts, ...] = ()
+    definition_id: int = 0
 
     def action(self, step: str) -> ActionFacts:
         """The current generation of a step. Raises KeyError."""
@@ -365,3 +367,31 @@ class Looked:
     detail: str = ""
     body: Json = None
     end_states: tuple[EndStateCheck, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A run as a list shows it. `state` is the engine's word."""
+
+    ref: str
+    state: str
+    version: int
+    workflow: str
+    workflow_version: int
+    title: str
+    business_ref: str
+    started_by: str
+    started_at: datetime
+    changed_at: datetime
+    finished_at: datetime | None
+    handoff_ref: str
+    effects_left: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage:
+    """A page of runs, newest first. `after` is the key of the next page, "" at the end."""
+
+    rows: tuple[RunRow, ...]
+    after: str
+    now: datetime

@@ -175,9 +175,12 @@ def grants(role: str) -> str:
     parts += [f"GRANT SELECT, INSERT, UPDATE ON {table} TO {quoted};" for table in _READ_WRITE]
     parts += [f"GRANT SELECT ON {table} TO {quoted};" for table in _APPEND_ONLY]
     parts += [
-        f"GRANT INSERT ON {table} TO {quoted};" for table in ("sagas_contractversion", "sagas_definitionversion")
+        f"GRANT INSERT ON {table} TO {quoted};"
+        for table in ("sagas_contractversion", "sagas_definitionversion")
     ]
-    parts += [f"GRANT INSERT ({columns}) ON {table} TO {quoted};" for table, columns in _INSERT_COLUMNS.items()]
+    parts += [
+        f"GRANT INSERT ({columns}) ON {table} TO {quoted};" for table, columns in _INSERT_COLUMNS.items()
+    ]
     parts.append(f"GRANT USAGE ON SEQUENCE sagas_handoff_id_seq TO {quoted};")
     parts.append(f"GRANT SELECT ON django_migrations TO {quoted};")
     return "\n".join(parts)

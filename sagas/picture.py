@@ -27,7 +27,6 @@ def run_facts(
     handoffs: Sequence[Handoff],
     freezes: tuple[FreezeFacts, ...],
     now: datetime,
-    definition_digest: str = "",
 ) -> RunFacts:
     """The picture of a run. Of several handoffs the open one leads, else the newest."""
     made_up = {row.action_id: compensation_facts(row) for row in compensations}
@@ -42,7 +41,8 @@ def run_facts(
         fence=run.fence,
         owner=run.owner,
         definition=definition_by_id(run.definition_id),
-        definition_digest=definition_digest,
+        definition_digest=definition_by_id(run.definition_id).digest,
+        definition_id=run.definition_id,
         input=run.input,
         intent=run.intent,
         business_ref=run.business_ref,
@@ -94,6 +94,7 @@ def action_facts(row: Action, compensation: CompensationFacts | None) -> ActionF
         queries=row.queries,
         error_class=row.error_class,
         error_detail=row.error_detail,
+        repeat_ordered=row.repeat_ordered,
         why=row.why,
         compensation=compensation,
     )

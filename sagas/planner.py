@@ -103,6 +103,13 @@ class Resend:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lose:
+    """The answer that a 202 promised did not come in time: nobody knows what became of the call."""
+
+    action: ActionFacts
+
+
+@dataclass(frozen=True, kw_only=True)
 class HandOver:
     """A person is needed."""
 
@@ -136,6 +143,7 @@ type Decision = (
     | Turn
     | Check
     | Resend
+    | Lose
     | HandOver
     | Finish
     | Wait
@@ -159,7 +167,11 @@ def current(facts: RunFacts) -> tuple[ActionFacts, ...]:
 
 def handoff_open(facts: RunFacts) -> bool:
     """Whether a person has the run."""
-    return facts.handoff is not None and not facts.handoff.linked and facts.handoff.state != HandoffState.RESOLVED
+    return (
+        facts.handoff is not None
+        and not facts.handoff.linked
+        and facts.handoff.state != HandoffState.RESOLVED
+    )
 
 
 def state_of(facts: RunFacts) -> RunState:
@@ -200,6 +212,10 @@ def decide(facts: RunFacts) -> Decision:
     if facts.state in FINAL_RUN_STATES:
         return Wait(until=None)
     actions = current(facts)
+    for action in actions:
+        # `due_at` of a sent action is the time by which its promised answer must be there.
+        if action.state is ActionState.SENT and action.due_at is not None and action.due_at <= facts.now:
+            return Lose(action=action)
     if any(action.state is ActionState.SENT for action in actions) or any(
         action.compensation and action.compensation.state in _IN_FLIGHT_COMPENSATION for action in actions
     ):
@@ -279,6 +295,9 @@ def on_rejected(facts: RunFacts, action: ActionFacts) -> OnFailure:
 def _settle(facts: RunFacts, action: ActionFacts) -> Decision:
     """Only evidence settles `unknown` (law 4): the query, or a repeat under a key that is honoured and kept."""
     due = action.due_at is None or action.due_at <= facts.now
+    if action.repeat_ordered and can_repeat(facts, action):
+        held = frozen(facts, action.tool, compensating=False)
+        return Wait(until=None, held=True) if held else Send(action=action, again=True)
     if action.contract.status_query is not None:
         if _recovery_is_over(facts, action.unknown_since):
             return HandOver(reason=Reason.UNKNOWN_UNRESOLVED, action=action, detail=action.error_detail)
@@ -297,7 +316,10 @@ def can_repeat(facts: RunFacts, action: ActionFacts) -> bool:
     if action.attempts_used >= max(rule(action.contract.retry, error).max_attempts for error in _UNANSWERED):
         return False
     return not action.contract.has_effect or key_is_kept(
-        facts.now, action.sent_at, action.contract.idempotency.support, action.contract.idempotency.retention_s
+        facts.now,
+        action.sent_at,
+        action.contract.idempotency.support,
+        action.contract.idempotency.retention_s,
     )
 
 
@@ -310,9 +332,7 @@ def key_is_kept(
     return retention_s is None or sent_at is None or now < sent_at + timedelta(seconds=retention_s)
 
 
-def _settle_compensation(
-    facts: RunFacts, action: ActionFacts, compensation: CompensationFacts
-) -> Decision:
+def _settle_compensation(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> Decision:
     due = compensation.due_at is None or compensation.due_at <= facts.now
     if has_compensation_query(action, compensation):
         since = compensation.sent_at
@@ -362,7 +382,9 @@ def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
         compensation = action.compensation
         if compensation is None:
             if not any(
-                later.compensation and later.compensation.state in _OUTSTANDING and ordered(later.compensation)
+                later.compensation
+                and later.compensation.state in _OUTSTANDING
+                and ordered(later.compensation)
                 for later in remaining[remaining.index(action) + 1 :]
             ):
                 return HandOver(reason=_without_compensation(action), action=action)

@@ -142,9 +142,7 @@ RUN_MOVES: tuple[Move, ...] = (
     *_moves(Machine.RUN, "start", (None,), (_R.RUNNING,), "run.started", "A O S"),
     *_moves(Machine.RUN, "ask_approval", _ONWARD, (_R.AWAITING_APPROVAL,), "run.approval.requested", "S"),
     *_moves(Machine.RUN, "granted", (_R.AWAITING_APPROVAL,), _ONWARD, "run.approval.settled", "P S"),
-    *_moves(
-        Machine.RUN, "lost", (*_ONWARD, _R.AWAITING_APPROVAL), (_R.RECOVERING,), "run.recovering", "S R"
-    ),
+    *_moves(Machine.RUN, "lost", (*_ONWARD, _R.AWAITING_APPROVAL), (_R.RECOVERING,), "run.recovering", "S R"),
     *_moves(Machine.RUN, "settled", (_R.RECOVERING,), _ONWARD, "run.settled", "E S"),
     *_moves(
         Machine.RUN,
@@ -186,7 +184,11 @@ RUN_MOVES: tuple[Move, ...] = (
 )
 
 _STARTED, _RETRY = "tool.execution.started", "tool.retry.scheduled"
-_SUCCEEDED, _FAILED, _RESOLVED = "tool.execution.succeeded", "tool.execution.failed", "tool.execution.resolved"
+_SUCCEEDED, _FAILED, _RESOLVED = (
+    "tool.execution.succeeded",
+    "tool.execution.failed",
+    "tool.execution.resolved",
+)
 
 ACTION_MOVES: tuple[Move, ...] = (
     *_moves(Machine.ACTION, "plan", (None,), (_A.NOT_STARTED,), "tool.execution.planned", "S O"),
@@ -224,7 +226,12 @@ ACTION_MOVES: tuple[Move, ...] = (
     *_moves(Machine.ACTION, "retry_items", (_A.PARTIAL,), (_A.PARTIAL,), _RETRY, "O S"),
     *_moves(Machine.ACTION, "retry", (_A.REJECTED,), (_A.PREPARED,), _RETRY, "O A"),
     *_moves(
-        Machine.ACTION, "supersede", (_A.REJECTED, _A.COMPENSATED), (_A.SUPERSEDED,), "tool.execution.superseded", "O"
+        Machine.ACTION,
+        "supersede",
+        (_A.REJECTED, _A.COMPENSATED),
+        (_A.SUPERSEDED,),
+        "tool.execution.superseded",
+        "O",
     ),
     *_moves(Machine.ACTION, "late_found", (_A.REJECTED,), (_A.CONFIRMED,), _RESOLVED, "E"),
     *_moves(
@@ -236,9 +243,7 @@ _C_STARTED, _C_DONE = "tool.compensation.started", "tool.compensation.succeeded"
 _C_FAILED, _C_RETRY = "tool.compensation.failed", "tool.compensation.retry.scheduled"
 
 COMPENSATION_MOVES: tuple[Move, ...] = (
-    *_moves(
-        Machine.COMPENSATION, "register", (None,), (_C.REGISTERED,), "tool.compensation.registered", "S"
-    ),
+    *_moves(Machine.COMPENSATION, "register", (None,), (_C.REGISTERED,), "tool.compensation.registered", "S"),
     *_moves(
         Machine.COMPENSATION, "void", (_C.REGISTERED, _C.DUE), (_C.VOIDED,), "tool.compensation.voided", "S E"
     ),

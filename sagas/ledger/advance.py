@@ -153,6 +153,9 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | 
             desk.move(compensation, "turn", CompensationState.DUE, actor=entries.COMPENSATOR, due_at=None)
         case planner.Resend(action=facts):
             settle.due_again(desk, desk.compensations[facts.id], "repeated under its honoured key")
+        case planner.Lose(action=facts):
+            detail = "the answer that was promised did not come in time"
+            settle.lose(desk, desk.action(facts.id), ErrorClass.NO_ANSWER, detail, entries.VALIDATOR)
         case planner.Check(action=facts):
             return _look(desk, claim, desk.action(facts.id))
         case planner.HandOver(reason=reason, action=about, detail=detail):
@@ -243,6 +246,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
         sent_at=desk.now,
         due_at=None,
         unknown_since=None,
+        repeat_ordered=False,
     )
     attempt = Attempt.objects.create(
         run=desk.run,
@@ -305,7 +309,9 @@ def _ask_status(desk: Desk, action: Action, *, compensating: bool) -> Order | No
         args = bind(dict(query.args), scope)
     except Unbindable as error:
         # Asking is not possible; the wait goes on until a person is asked.
-        desk.set(row, queries=row.queries + 1, due_at=desk.now + timedelta(seconds=60), error_detail=str(error))
+        desk.set(
+            row, queries=row.queries + 1, due_at=desk.now + timedelta(seconds=60), error_detail=str(error)
+        )
         return None
     return Ask(
         purpose=Purpose.QUERY,

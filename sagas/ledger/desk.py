@@ -69,6 +69,7 @@ class Desk:
     seen_version: int = 0
     due_at: datetime | None = None
     held: bool = False
+    refusing: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
     _updates: list[tuple[Any, dict[str, Any], int]] = field(default_factory=list)
     _first_seq: int = 0
@@ -272,7 +273,7 @@ class Desk:
             self.close_handoff(self._finished.value, actor=self._closed_by)
         target = self._finished or planner.state_of(self.facts())
         changes: dict[str, Any] = {}
-        if self._entries or target != before:
+        if (self._entries and not self.refusing) or target != before:
             run.version = self.seen_version + 1
             changes |= {"version": run.version, "changed_at": self.now}
             run.changed_at = self.now
@@ -305,7 +306,7 @@ class Desk:
         )
 
     def _refresh_handoffs(self) -> None:
-        if not self._entries or not self.handoffs:
+        if not self._entries or self.refusing or not self.handoffs:
             return
         facts = self.facts()
         row = self.handoff or (self.handoffs[-1] if self._finished else None)

@@ -89,7 +89,12 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
             )
         case OutcomeKind.REJECTED:
             reject(
-                desk, action, "reject", outcome.error_class or ErrorClass.REFUSED, outcome.detail, entries.TOOL
+                desk,
+                action,
+                "reject",
+                outcome.error_class or ErrorClass.REFUSED,
+                outcome.detail,
+                entries.TOOL,
             )
         case OutcomeKind.UNKNOWN:
             lose(desk, action, outcome.error_class or ErrorClass.NO_ANSWER, outcome.detail, entries.VALIDATOR)
@@ -381,7 +386,7 @@ def checked(desk: Desk, seen: Checked) -> bool:
     for condition in (*((done,) if done else ()), *conditions):
         _keep_read(desk, action, compensation, condition)
     if done is not None and done.met:
-        _compensated(desk, action, compensation, "already_done", f"read: {done.detail}", entries.VALIDATOR)
+        compensated(desk, action, compensation, "already_done", f"read: {done.detail}", entries.VALIDATOR)
         return False
     if (done is not None and done.met is None) or any(condition.met is None for condition in conditions):
         _look_later(desk, action, compensation, (*((done,) if done else ()), *conditions))
@@ -429,7 +434,7 @@ def _compensating(desk: Desk, action: Action, compensation: Compensation, seen: 
     match outcome.kind:
         case OutcomeKind.CONFIRMED if verified is None or verified.met:
             by = "answer" if verified is None else f"read: {verified.detail}"
-            _compensated(
+            compensated(
                 desk,
                 action,
                 compensation,
@@ -441,14 +446,16 @@ def _compensating(desk: Desk, action: Action, compensation: Compensation, seen: 
             )
         case OutcomeKind.CONFIRMED | OutcomeKind.ACCEPTED | OutcomeKind.UNKNOWN:
             detail = outcome.detail or (f"answered, but not read back: {verified.detail}" if verified else "")
-            _lose_compensation(desk, action, compensation, outcome.error_class or ErrorClass.NO_ANSWER, detail)
+            _lose_compensation(
+                desk, action, compensation, outcome.error_class or ErrorClass.NO_ANSWER, detail
+            )
         case OutcomeKind.NOT_SENT | OutcomeKind.THROTTLED | OutcomeKind.TEMPORARY:
             _compensate_again(desk, compensation, outcome)
         case OutcomeKind.REJECTED | OutcomeKind.PARTIAL:
             _fail(desk, compensation, "fail", outcome.error_class or ErrorClass.REFUSED, outcome.detail)
 
 
-def _compensated(
+def compensated(
     desk: Desk,
     action: Action,
     compensation: Compensation,
@@ -507,13 +514,11 @@ def lose_compensation(desk: Desk, action: Action, compensation: Compensation, de
     _lose_compensation(desk, action, compensation, ErrorClass.NO_ANSWER, detail)
 
 
-def settle_compensation(
-    desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer
-) -> None:
+def settle_compensation(desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer) -> None:
     contract = desk.contract(compensation)
     match answer.verdict:
         case Verdict.FOUND:
-            _compensated(
+            compensated(
                 desk,
                 action,
                 compensation,
@@ -548,7 +553,9 @@ def due_again(desk: Desk, compensation: Compensation, detail: str) -> None:
         due_at=desk.now + planner.backoff(rule, compensation.attempts_used),
     )
     if spent:
-        _fail(desk, compensation, "stop", error, f"{compensation.attempts_used} tries without effect: {detail}")
+        _fail(
+            desk, compensation, "stop", error, f"{compensation.attempts_used} tries without effect: {detail}"
+        )
 
 
 def _compensate_again(desk: Desk, compensation: Compensation, outcome: Outcome) -> None:

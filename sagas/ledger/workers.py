@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import connection
@@ -54,17 +55,35 @@ def sign_off(owner: str, how: str = "stopped") -> None:
         )
 
 
-def expired() -> tuple[tuple[str, int], ...]:
-    """(id, beats) of every incarnation whose lease has run out by the database's clock, and of ended ones that
-    still hold a run.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Pulse:
+    """One incarnation as the sweep sees it: `over` = its lease has run out by the database's clock, or it ended."""
+
+    owner: str
+    beats: int
+    ended: bool
+    over: bool
+
+
+def pulses() -> tuple[Pulse, ...]:
+    """Every incarnation that has not ended, and every ended one that still holds a run."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, beats FROM sagas_worker WHERE ended_at IS NULL AND lease_until <= now_() "
-            "UNION SELECT w.id, w.beats FROM sagas_worker w JOIN sagas_run r ON r.owner = w.id "
+            "SELECT id, beats, false, lease_until <= now_() FROM sagas_worker WHERE ended_at IS NULL "
+            "UNION SELECT w.id, w.beats, true, true FROM sagas_worker w JOIN sagas_run r ON r.owner = w.id "
             "WHERE w.ended_at IS NOT NULL"
         )
-        return tuple((row[0], row[1]) for row in cursor.fetchall())
+        return tuple(Pulse(owner=r[0], beats=r[1], ended=r[2], over=r[3]) for r in cursor.fetchall())
+
+
+def anything_due(*, for_s: float = 0.0) -> bool:
+    """Whether any run has been due for at least `for_s` seconds."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s)",
+            [timedelta(seconds=for_s)],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def bury(owner: str) -> int:

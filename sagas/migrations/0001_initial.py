@@ -71,6 +71,7 @@ class Migration(migrations.Migration):
                 ('attempts_used', models.PositiveIntegerField(default=0)),
                 ('refusals', models.PositiveIntegerField(default=0)),
                 ('queries', models.PositiveIntegerField(default=0)),
+                ('repeat_ordered', models.BooleanField(default=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('sent_at', models.DateTimeField(null=True)),
                 ('answer_due_at', models.DateTimeField(null=True)),

@@ -10,6 +10,7 @@ class Action(models.Model):
     """One action of a run. An item of a batch is an action with a `parent`.
 
     `attempts_used` counts only the tries that used up budget; `refusals` the calls that never left.
+    `repeat_ordered`: a person had an unknown call made again under its honoured key.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="actions")
@@ -29,6 +30,7 @@ class Action(models.Model):
     attempts_used = models.PositiveIntegerField(default=0)
     refusals = models.PositiveIntegerField(default=0)
     queries = models.PositiveIntegerField(default=0)
+    repeat_ordered = models.BooleanField(default=False)
     due_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
     answer_due_at = models.DateTimeField(null=True)

@@ -48,14 +48,21 @@ class Handoff(models.Model):
                 name="handoff_claim_is_whole",
                 condition=(
                     models.Q(claimed_by="", claimed_at__isnull=True, claim_until__isnull=True)
-                    | (~models.Q(claimed_by="") & models.Q(claimed_at__isnull=False, claim_until__isnull=False))
+                    | (
+                        ~models.Q(claimed_by="")
+                        & models.Q(claimed_at__isnull=False, claim_until__isnull=False)
+                    )
                 ),
             ),
         ]
         indexes = [
-            models.Index(fields=["due_at", "id"], name="handoff_queue", condition=~models.Q(state="resolved")),
             models.Index(
-                fields=["claimed_by", "due_at", "id"], name="handoff_mine", condition=~models.Q(state="resolved")
+                fields=["due_at", "id"], name="handoff_queue", condition=~models.Q(state="resolved")
+            ),
+            models.Index(
+                fields=["claimed_by", "due_at", "id"],
+                name="handoff_mine",
+                condition=~models.Q(state="resolved"),
             ),
             models.Index(
                 fields=["due_at", "id"],

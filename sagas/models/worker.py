@@ -19,7 +19,11 @@ class Worker(models.Model):
     ended_how = models.TextField(default="")
 
     class Meta:
-        indexes = [models.Index(fields=["lease_until"], name="worker_alive", condition=models.Q(ended_at__isnull=True))]
+        indexes = [
+            models.Index(
+                fields=["lease_until"], name="worker_alive", condition=models.Q(ended_at__isnull=True)
+            )
+        ]
 
     def __str__(self) -> str:
         return self.id

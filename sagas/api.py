@@ -1,0 +1,184 @@
+"""The door of the engine: everything that the people side may call, and nothing else.
+
+Reads return frozen facts. Writes run in the caller's one durable transaction (`transaction`), through a desk that
+holds the run's lock, except `start_run` and publishing, which are transactions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+from sagas import entries as _entries
+from sagas import planner, queries
+from sagas.entries import EntryRow
+from sagas.errors import NotFound
+from sagas.facts import Actor, EntryFacts, FreezeFacts, QueuePage, RunFacts, RunPage
+from sagas.freezes import freeze, unfreeze
+from sagas.ledger.desk import Author, opened
+from sagas.ledger.start import start_run
+from sagas.ledger.verbs import CommandDesk as Desk
+from sagas.looks import look
+from sagas.models import Handoff
+from sagas.obstacles import HIGHEST_ESCALATION, obstacle, targets
+from sagas.previews import preview
+from sagas.published import check_definition, store_contract, store_definition
+from sagas.reasons import Reason
+from sagas.relay import ring
+from sagas.states import FINAL_RUN_STATES, ActionState, RunState
+from sagas.summary import counts, done, level, mark_word, question, strip
+from sagas.tx import durable as transaction
+from sagas.tx import retrying
+from tools.contract import Contract, Json
+from tools.definition import Definition
+
+__all__ = [
+    "HIGHEST_ESCALATION",
+    "Desk",
+    "Reason",
+    "check_definition",
+    "counts",
+    "desk",
+    "done",
+    "entries",
+    "freeze",
+    "freezes",
+    "handoff_facts",
+    "level",
+    "log",
+    "look",
+    "mark_word",
+    "next_allowed",
+    "now",
+    "obstacle",
+    "preview",
+    "publish_contract",
+    "publish_definition",
+    "question",
+    "queue",
+    "queue_changes",
+    "queue_counts",
+    "retrying",
+    "ring",
+    "run_facts",
+    "runs",
+    "start_run",
+    "strip",
+    "targets",
+    "transaction",
+    "unfreeze",
+    "word_for_agent",
+]
+
+queue = queries.queue
+queue_counts = queries.queue_counts
+queue_changes = queries.queue_changes
+run_facts = queries.facts_of_run
+handoff_facts = queries.facts_of_handoff
+now = queries.now
+
+
+def runs(*, after: str = "", limit: int = 50, search: str = "", started_by: str = "") -> RunPage:
+    """Runs, newest first, paged by key; `started_by` an actor's id limits them to that actor's own."""
+    return queries.runs(after=after, limit=limit, search=search, started_by=started_by)
+
+
+def entries(run_ref: str, *, after_seq: int = 0, limit: int = 500) -> tuple[EntryFacts, ...]:
+    """The trail of a run in the order of writing. Raises `NotFound`."""
+    return queries.entries(run_ref, after_seq=after_seq, limit=limit)
+
+
+def freezes() -> tuple[FreezeFacts, ...]:
+    """The freezes in force."""
+    return queries.freezes()
+
+
+@contextmanager
+def desk(
+    handoff_ref: str,
+    *,
+    actor: Actor,
+    command_id: str = "",
+    reason: str = "",
+    saw_version: int | None = None,
+) -> Iterator[Desk]:
+    """The run of a handoff under its lock, inside `transaction()`. Leaving it writes all moves at once.
+
+    Raises `NotFound`; a verb that is not allowed raises `NotAllowed`, and then nothing is written.
+    """
+    run_id = Handoff.objects.filter(ref=handoff_ref).values_list("run_id", flat=True).first()
+    if run_id is None:
+        raise NotFound("handoff", handoff_ref)
+    author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
+    with opened(run_id, author=author) as rows:
+        yield Desk(rows, actor)
+        rows.close(release=False)
+
+
+def log(*, name: str, actor: Actor, reason: str = "", after: Json = None, command_id: str = "") -> None:
+    """Leave an entry that belongs to no run: a login, a refusal without a case, a publication."""
+    with connection.cursor() as cursor:
+        row = EntryRow(name=name, actor=actor, reason=reason, after=after, command_id=command_id)
+        _entries.insert(cursor, [row])
+
+
+def publish_contract(contract: Contract, *, actor: Actor) -> bool:
+    """Publish a contract; False when this very version was published before. Raises `AlreadyPublished`."""
+    with transaction():
+        new = store_contract(contract, by=actor.id)
+        if new:
+            log(
+                name="contract.published",
+                actor=actor,
+                after={"tool": contract.tool, "version": contract.version, "digest": contract.digest},
+            )
+        return new
+
+
+def publish_definition(definition: Definition, *, actor: Actor) -> bool:
+    """Publish a definition with the contracts it pins; False when published before. Raises `AlreadyPublished`.
+
+    Whoever publishes has looked at `check_definition` first.
+    """
+    with transaction():
+        new = store_definition(definition, by=actor.id)
+        if new:
+            log(
+                name="definition.published",
+                actor=actor,
+                after={
+                    "name": definition.name,
+                    "version": definition.version,
+                    "digest": definition.digest,
+                },
+            )
+        return new
+
+
+def word_for_agent(facts: RunFacts) -> str:
+    """The public workflow state: `partially_completed` where a mixed run waits or is with a person (S3-21, S3-22)."""
+    settled = {action.state for action in planner.current(facts)}
+    waiting = facts.state in (RunState.HANDOFF, RunState.RECOVERING)
+    took_effect = bool(settled & {ActionState.CONFIRMED, ActionState.PARTIAL})
+    if waiting and facts.direction.value == "forward" and took_effect and settled - {ActionState.CONFIRMED}:
+        return "partially_completed"
+    return facts.state.value
+
+
+def next_allowed(facts: RunFacts) -> tuple[str, ...]:
+    """What may be done next, by whoever has the right: an agent chooses among these and is checked again (law 11)."""
+    if facts.state in FINAL_RUN_STATES:
+        return ()
+    if not planner.handoff_open(facts):
+        return ("wait",)
+    verbs = ("query_status", "retry", "compensate", "mark_acceptable", "resume", "escalate")
+    allowed = []
+    for verb in verbs:
+        steps = targets(facts, verb) or ("",)
+        if verb in ("query_status", "retry") and steps == ("",):
+            continue
+        if any(obstacle(facts, verb, step=step) is None for step in steps):
+            allowed.append(verb)
+    return (*allowed, "handoff")

@@ -1,0 +1,413 @@
+"""What people do to a run: each verb as moves on the desk. Who may do it was decided before.
+
+A verb that the engine does not allow now raises `NotAllowed` and changes nothing. Commands raise the run's version;
+they take no claim of a worker away.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sagas.errors import NotAllowed
+from sagas.facts import Actor, Looked, Obstacle, RunFacts
+from sagas.ledger import evidence, settle
+from sagas.ledger.advance import turn_back
+from sagas.ledger.desk import Desk
+from sagas.ledger.evidence import Proof
+from sagas.models import Action, Compensation, Handoff
+from sagas.obstacles import obstacle
+from sagas.planner import current, key_is_kept, to_compensate
+from sagas.states import ActionState, CompensationState, HandoffState, RunState
+from tools.contract import Contract, ErrorClass, Json
+from tools.keys import forward_key
+from tools.outcome import Verdict
+from tools.pointers import parts
+
+CLAIM_MINUTES = 20
+
+
+class CommandDesk:
+    """A run on a person's desk, inside the command's transaction."""
+
+    def __init__(self, desk: Desk, actor: Actor) -> None:
+        self._desk = desk
+        self._actor = actor
+
+    @property
+    def facts(self) -> RunFacts:
+        """The fresh facts, read under the run's lock."""
+        return self._desk.facts()
+
+    # --- Who works on it ----------------------------------------------------------------------------------
+
+    def claim(self, *, minutes: int = CLAIM_MINUTES) -> None:
+        """Take the case, or renew the own claim; it lapses by the database's clock."""
+        self._must("claim")
+        desk, handoff, actor = self._desk, self._handoff(), self._actor
+        until = desk.now + timedelta(minutes=minutes)
+        if handoff.state == HandoffState.CLAIMED and handoff.claimed_by == actor.id:
+            desk.set(handoff, claim_until=until)
+            return
+        taking_over = handoff.state == HandoffState.CLAIMED
+        desk.move(
+            handoff,
+            "take_over" if taking_over else "claim",
+            HandoffState.CLAIMED,
+            actor=actor,
+            after={"until": until.isoformat(), "from": handoff.claimed_by_name},
+            claimed_by=actor.id,
+            claimed_by_name=actor.name,
+            claimed_at=desk.now,
+            claim_until=until,
+        )
+
+    def release(self) -> None:
+        """Give the case back to the queue."""
+        self._must("release")
+        handoff = self._handoff()
+        if handoff.state != HandoffState.CLAIMED:
+            raise NotAllowed(Obstacle(code="not_claimed", sentence="Nobody has claimed this case."))
+        self._desk.move(
+            handoff,
+            "release",
+            HandoffState.OPEN,
+            actor=self._actor,
+            claimed_by="",
+            claimed_by_name="",
+            claimed_at=None,
+            claim_until=None,
+        )
+
+    def comment(self, text: str) -> None:
+        """Leave a note for the next reader."""
+        self._desk.say("human.handoff.commented", actor=self._actor, reason=text)
+
+    def escalate(self) -> None:
+        """Raise the case by one level and hand it back to the queue, for somebody with more to say."""
+        self._must("escalate")
+        handoff = self._handoff()
+        level = handoff.escalation + 1
+        self._desk.set(handoff, escalation=level)
+        self._desk.say("human.handoff.escalated", actor=self._actor, after={"level": level})
+        if handoff.state == HandoffState.CLAIMED:
+            self.release()
+
+    def refuse(self, verb: str, code: str, sentence: str) -> None:
+        """Leave the entry of a refused command; nothing else changes, the version included."""
+        self._desk.refusing = True
+        self._desk.say(
+            "command.refused", actor=self._actor, after={"verb": verb, "code": code, "said": sentence}
+        )
+
+    # --- What is unknown ----------------------------------------------------------------------------------
+
+    def query_status(self, step: str) -> None:
+        """Have the tool asked now; the answer comes later, and "accepted" is not "done"."""
+        self._must("query_status", step)
+        row = self._unknown(step)
+        self._desk.set(row, due_at=self._desk.now)
+        self._note("query_status", row)
+        self._due_now()
+
+    def resolve_happened(self, step: str, *, reference: str = "", looked: Looked | None = None) -> None:
+        """A person's word that the call took effect, with a reference; a read that disproves it has refused it."""
+        self._must("resolve_happened", step)
+        if looked is not None and looked.verified is False:
+            sentence = f"The reference {reference!r} could not be found: {looked.detail}"
+            raise NotAllowed(Obstacle(code="disproved", sentence=sentence))
+        row = self._unknown(step)
+        action = self._action_of(row)
+        self._prove(row, Verdict.FOUND, reference, looked)
+        if isinstance(row, Compensation):
+            settle.compensated(
+                self._desk,
+                action,
+                row,
+                "find",
+                f"{self._actor.name}, reference {reference}",
+                self._actor,
+                reference=reference,
+            )
+        else:
+            desk = self._desk
+            settle.confirm(
+                desk,
+                action,
+                verb="find",
+                reference=reference,
+                result=_result_named(desk.contract(action), reference, looked),
+                by=f"{self._actor.name}" + (", read back" if looked and looked.verified else ""),
+                actor=self._actor,
+            )
+        self._resume("a person found that it happened")
+
+    def resolve_not_happened(self, step: str) -> None:
+        """A person's word that the call never took effect; only after every limit has passed."""
+        self._must("resolve_not_happened", step)
+        row = self._unknown(step)
+        self._prove(row, Verdict.DENIED, "", None)
+        if isinstance(row, Compensation):
+            self._desk.move(
+                row,
+                "absent",
+                CompensationState.DUE,
+                actor=self._actor,
+                unknown_since=None,
+                due_at=self._desk.now,
+                ordered_by=self._actor.id,
+            )
+            self._resume("a person found that it did not happen")
+            return
+        settle.reject(
+            self._desk,
+            row,
+            "deny",
+            ErrorClass.NO_ANSWER,
+            "a person found that it did not happen",
+            self._actor,
+        )
+        self._due_now()
+
+    # --- Forward ------------------------------------------------------------------------------------------
+
+    def retry(self, step: str) -> None:
+        """Make the call again: the same key where it is still known or was never used, else a new generation."""
+        self._must("retry", step)
+        desk = self._desk
+        action = self._current(step)
+        contract = desk.contract(action)
+        if action.state == ActionState.UNKNOWN:
+            # The tool keeps the key: the same call under it cannot take effect twice. It stays unknown until then.
+            desk.set(action, due_at=desk.now, attempts_used=0, repeat_ordered=True)
+            self._note("retry", action)
+            self._resume("a person ordered a repeat under the same key")
+            return
+        proven = action.sent_at is None or action.error_class in _NEVER_CARRIED_OUT
+        kept = key_is_kept(
+            desk.now, action.sent_at, contract.idempotency.support, contract.idempotency.retention_s
+        )
+        if proven or kept:
+            desk.move(
+                action,
+                "retry",
+                ActionState.PREPARED,
+                actor=self._actor,
+                after={"key": action.key, "generation": action.generation},
+                attempts_used=0,
+                refusals=0,
+                due_at=desk.now,
+                settled_at=None,
+            )
+            self._register_again(action)
+        else:
+            self._new_generation(action)
+        self._resume("a person ordered a retry")
+
+    def _register_again(self, action: Action) -> None:
+        compensation = self._desk.compensations.get(action.pk)
+        if compensation is not None and compensation.state == CompensationState.VOIDED:
+            self._desk.move(
+                compensation,
+                "register_again",
+                CompensationState.REGISTERED,
+                actor=self._actor,
+                args=None,
+            )
+
+    def _new_generation(self, action: Action) -> None:
+        """A superseded key keeps being watched; the new call has its own key and its own row (law 10)."""
+        desk = self._desk
+        contract = desk.contract(action)
+        generation = action.generation + 1
+        desk.move(
+            action,
+            "supersede",
+            ActionState.SUPERSEDED,
+            actor=self._actor,
+            after={"generation": generation},
+        )
+        successor = Action.objects.create(
+            run=desk.run,
+            contract_id=action.contract_id,
+            step=action.step,
+            position=action.position,
+            item=action.item,
+            generation=generation,
+            tool=action.tool,
+            key=forward_key(desk.run.ref, action.step, action.item, contract.operation, generation),
+            args=action.args,
+            why=action.why,
+            prior_state=action.prior_state,
+            prior_version=action.prior_version,
+        )
+        desk.actions.append(successor)
+
+    def resume(self) -> None:
+        """Let the run go on by its own rules, now that nothing stops it any more."""
+        self._must("resume")
+        self._resume("a person let the run go on")
+
+    # --- Back ---------------------------------------------------------------------------------------------
+
+    def compensate(self, steps: tuple[str, ...] = ()) -> None:
+        """Set the compensations going, strictly in reverse order; a failed one gets fresh tries."""
+        for step in steps[:1] or ("",):
+            self._must("compensate", step)
+        self._order_compensations()
+        turn_back(self._desk, self._reason("a person ordered the compensation"), self._actor)
+        self._resume("a person ordered the compensation")
+
+    def stop_and_compensate(self) -> None:
+        """Stop the run: nothing new goes out, what is in flight is waited for, then everything is compensated."""
+        self._must("stop_and_compensate")
+        self._order_compensations()
+        turn_back(self._desk, self._reason("a person stopped the run"), self._actor)
+        self._resume("a person stopped the run")
+
+    def _order_compensations(self) -> None:
+        desk = self._desk
+        for facts in to_compensate(desk.facts()):
+            compensation = desk.compensations.get(facts.id)
+            if compensation is None:
+                continue
+            if compensation.state == CompensationState.FAILED:
+                desk.move(
+                    compensation,
+                    "order",
+                    CompensationState.DUE,
+                    actor=self._actor,
+                    attempts_used=0,
+                    refusals=0,
+                    due_at=desk.now,
+                    ordered_by=self._actor.id,
+                )
+            else:
+                desk.set(compensation, ordered_by=self._actor.id)
+
+    # --- Acceptance ---------------------------------------------------------------------------------------
+
+    def mark_acceptable(self, *, end_state: str, looked: Looked | None) -> None:
+        """Close the case in an end state of the definition whose conditions were read just now. Starts nothing."""
+        self._must("mark_acceptable")
+        check = next((c for c in (looked.end_states if looked else ()) if c.id == end_state), None)
+        if check is None or not check.met:
+            sentence = "The conditions of this end state do not hold. Nothing was closed."
+            raise NotAllowed(Obstacle(code="not_acceptable", sentence=sentence))
+        desk = self._desk
+        for action in desk.actions:
+            compensation = desk.compensations.get(action.pk)
+            if compensation is not None and compensation.state == CompensationState.FAILED:
+                desk.move(compensation, "skip", CompensationState.SKIPPED_BY_OPERATOR, actor=self._actor)
+                desk.move(action, "accept", ActionState.ACCEPTED, actor=self._actor)
+            elif action.state in (ActionState.UNKNOWN, ActionState.REJECTED, ActionState.PARTIAL):
+                desk.move(
+                    action,
+                    "accept",
+                    ActionState.ACCEPTED,
+                    actor=self._actor,
+                    after={"was": action.state, "settled": False},
+                    due_at=None,
+                )
+        conditions = [f"{c.text}: {c.evidence}" for c in check.conditions]
+        desk.say(
+            "human.handoff.accepted",
+            actor=self._actor,
+            after={"end_state": check.id, "title": check.title, "conditions": conditions},
+        )
+        desk.finish(RunState.CLOSED_ACCEPTED, actor=self._actor)
+        desk.due_at = None
+
+    # --- Shared -------------------------------------------------------------------------------------------
+
+    def _must(self, verb: str, step: str = "") -> None:
+        reason = obstacle(self.facts, verb, step=step)
+        if reason is not None:
+            raise NotAllowed(reason)
+
+    def _handoff(self) -> Handoff:
+        for row in self._desk.handoffs:
+            if row.state != HandoffState.RESOLVED:
+                return row
+        raise NotAllowed(Obstacle(code="no_handoff", sentence="No person is asked about this run just now."))
+
+    def _current(self, step: str) -> Action:
+        facts = next(action for action in current(self.facts) if action.step == step)
+        return self._desk.action(facts.id)
+
+    def _unknown(self, step: str) -> Action | Compensation:
+        for facts in current(self.facts):
+            if step and facts.step != step:
+                continue
+            if facts.state is ActionState.UNKNOWN:
+                return self._desk.action(facts.id)
+            if facts.compensation is not None and facts.compensation.state is CompensationState.UNKNOWN:
+                return self._desk.compensations[facts.id]
+        raise NotAllowed(Obstacle(code="nothing_unknown", sentence="The outcome of every step is known."))
+
+    def _action_of(self, row: Action | Compensation) -> Action:
+        return row if isinstance(row, Action) else self._desk.action(row.action_id)
+
+    def _prove(
+        self, row: Action | Compensation, verdict: Verdict, reference: str, looked: Looked | None
+    ) -> None:
+        evidence.store(
+            Proof(
+                run_id=self._desk.run.pk,
+                action_id=self._action_of(row).pk,
+                compensation_id=row.pk if isinstance(row, Compensation) else None,
+                source="person",
+                verdict=verdict,
+                key=row.key,
+                reference=reference,
+                detail=self._reason(""),
+                body=looked.body if looked is not None else None,
+                by=self._actor.name,
+            )
+        )
+
+    def _note(self, verb: str, row: Action | Compensation) -> None:
+        self._desk.say(
+            f"command.{verb}", actor=self._actor, step=self._action_of(row).step, after={"key": row.key}
+        )
+
+    def _reason(self, fallback: str) -> str:
+        author = self._desk.author
+        return (author.reason if author else "") or fallback
+
+    def _resume(self, resolution: str) -> None:
+        self._desk.close_handoff(resolution, actor=self._actor)
+        self._due_now()
+
+    def _due_now(self) -> None:
+        """Let somebody go on at once; a worker that owns the run sees the change at its next write anyway."""
+        if not self._desk.run.owner:
+            self._desk.due_at = self._desk.now
+            self._desk.run.due_at = self._desk.now
+
+
+def _result_named(contract: Contract, reference: str, looked: Looked | None) -> Json:
+    """The result that a compensation can be bound to: what was read, else the reference where the contract has it."""
+    if looked is not None and looked.body is not None:
+        return looked.body
+    names = parts(contract.reference) if contract.reference else ()
+    if not names or not reference:
+        return None
+    document: Json = reference
+    for name in reversed(names):
+        document = {name: document}
+    return document
+
+
+_NEVER_CARRIED_OUT = frozenset(
+    {
+        ErrorClass.NOT_SENT.value,
+        ErrorClass.THROTTLED.value,
+        ErrorClass.TEMPORARY.value,
+        ErrorClass.VALIDATION.value,
+        ErrorClass.PERMISSION.value,
+        ErrorClass.REFUSED.value,
+        ErrorClass.CONFLICT.value,
+        ErrorClass.NOT_FOUND.value,
+    }
+)
+"""After these a tool has nothing under the key: the same key goes out again (engine.md, section 5)."""

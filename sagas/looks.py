@@ -1,0 +1,110 @@
+"""The evidence phase of a command: reads made for a person, outside any transaction and within a time limit."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from sagas import planner
+from sagas.facts import ActionFacts, ConditionCheck, EndStateCheck, Looked, RunFacts
+from sagas.looking import look_at
+from sagas.previews import scope
+from sagas.published import pinned
+from sagas.queries import now
+from sagas.states import ActionState
+from sagas.tx import outside_transaction
+from tools.bindings import Unbindable, bind
+from tools.contract import Condition
+from tools.definition import EndState, StepIs
+from tools.outcome import Verdict, classify_query
+from tools.world import World
+
+TIME_LIMIT_S = 5.0
+"""Seconds that one read may take while a person waits."""
+
+
+def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> Looked:
+    """Make the reads that a verb needs before its transaction; empty for a verb that needs none."""
+    outside_transaction()
+    world = World(settings.TOOL_SYSTEMS)
+    try:
+        match verb:
+            case "resolve_happened":
+                return _verify(facts, step, reference, world)
+            case "mark_acceptable":
+                checks = tuple(_end_state(facts, state, world) for state in facts.definition.end_states)
+                return Looked(verb=verb, end_states=checks)
+            case _:
+                return Looked(verb=verb, step=step)
+    finally:
+        world.close()
+
+
+def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:
+    """Ask the tool's own status query; a reference that differs from the one it names is disproved."""
+    action = next((a for a in planner.current(facts) if a.step == step), None)
+    query = action.contract.status_query if action is not None else None
+    if action is None or query is None:
+        return Looked(verb="resolve_happened", step=step, detail="There is no read that could prove it.")
+    names = {**scope(facts, action), "args": action.args, "key": action.key}
+    try:
+        args = bind(dict(query.args), names)
+    except Unbindable as error:
+        return Looked(verb="resolve_happened", step=step, detail=str(error))
+    contract = pinned(facts.definition_id, query.tool)[1]
+    observation = world.call(contract, args=args, key="", time_limit_s=TIME_LIMIT_S)
+    answer = classify_query(query, observation, names, contract=contract)
+    if answer.verdict is Verdict.NO_ANSWER:
+        return Looked(verb="resolve_happened", step=step, detail=answer.detail)
+    if answer.verdict is not Verdict.FOUND:
+        late = action.not_found_counts_at is None or facts.now >= action.not_found_counts_at
+        return Looked(
+            verb="resolve_happened",
+            step=step,
+            verified=False if late and query.authoritative else None,
+            detail=f"{contract.tool} knows no such call",
+        )
+    same = not reference or not answer.reference or answer.reference == reference
+    return Looked(
+        verb="resolve_happened",
+        step=step,
+        verified=same,
+        reference=answer.reference,
+        detail="" if same else f"{contract.tool} names another reference, {answer.reference}",
+        body=answer.result,
+    )
+
+
+def _end_state(facts: RunFacts, end_state: EndState, world: World) -> EndStateCheck:
+    checks = tuple(_condition(facts, condition, world) for condition in end_state.conditions)
+    return EndStateCheck(
+        id=end_state.id,
+        title=end_state.title,
+        conditions=checks,
+        met=all(check.met is True for check in checks),
+    )
+
+
+def _condition(facts: RunFacts, condition: Condition | StepIs, world: World) -> ConditionCheck:
+    actions = planner.current(facts)
+    if isinstance(condition, StepIs):
+        action = next((a for a in actions if a.step == condition.step), None)
+        state = _state_of(action)
+        return ConditionCheck(
+            text=condition.text,
+            met=state in condition.states,
+            evidence=state or "no such step",
+            read_at=now(),
+        )
+    reads = {condition.read: pinned(facts.definition_id, condition.read)[1]} if condition.read else {}
+    seen = look_at(condition, world, reads, _whole_scope(facts, actions), time_limit_s=TIME_LIMIT_S)
+    return ConditionCheck(text=condition.text, met=seen.met, evidence=seen.detail, read_at=now())
+
+
+def _state_of(action: ActionFacts | None) -> str:
+    if action is None:
+        return ""
+    return ActionState(action.state).value
+
+
+def _whole_scope(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> dict[str, object]:
+    return dict(scope(facts, actions[0]))

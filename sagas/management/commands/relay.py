@@ -1,0 +1,35 @@
+"""`manage.py relay`: publishes the outbox as a process of its own, until SIGTERM."""
+
+import signal
+import threading
+from typing import Any
+
+import structlog
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, close_old_connections, connection
+from redis.exceptions import RedisError
+
+from sagas.relay import broker, relay_once, to_stream
+
+log = structlog.get_logger(__name__)
+
+
+class Command(BaseCommand):
+    """Publishes entries as events, at least once and in order within a run."""
+
+    help = "Publish the outbox to the event stream, until SIGTERM."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Relay until told to stop. An outage of either side is waited out; nothing is parked for it."""
+        stopping = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
+        publish, pause = to_stream(broker()), 0.0
+        while not stopping.wait(pause):
+            try:
+                close_old_connections()
+                pause = 0.0 if relay_once(publish) else 0.2
+            except (RedisError, DatabaseError) as error:
+                log.warning("relay.outage", problem=type(error).__name__)
+                connection.close()
+                pause = 1.0

@@ -1,0 +1,21 @@
+"""`manage.py sweep`: the sweep as a process of its own, until SIGTERM."""
+
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from sagas.sweep import Sweep
+
+
+class Command(BaseCommand):
+    """Finds what should move and does not."""
+
+    help = "Find due work, dead workers and lapsed claims, until SIGTERM."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Sweep until told to stop."""
+        sweep = Sweep()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: sweep.stopping.set())
+        sweep.run()

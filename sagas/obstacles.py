@@ -1,0 +1,257 @@
+"""Why a verb is not possible now: the engine's own reasons, as pure functions of the facts.
+
+Says nothing about who may do what. The sentences are templates with named parts; a screen may translate them by
+their code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sagas import planner
+from sagas.facts import ActionFacts, Obstacle, RunFacts
+from sagas.reasons import Reason
+from sagas.states import (
+    FINAL_RUN_STATES,
+    ActionState,
+    CompensationState,
+    Direction,
+    HandoffState,
+)
+from tools.contract import KeySupport, RecoveryClass, Who
+
+HIGHEST_ESCALATION = 3
+
+_WITHOUT_HANDOFF = frozenset({"stop_and_compensate"})
+
+
+def obstacle(facts: RunFacts, verb: str, *, step: str = "") -> Obstacle | None:
+    """The engine's reason against a verb, or None. Raises `ValueError` for a verb that it does not know."""
+    if verb == "comment":
+        return None
+    handoff = facts.handoff
+    if handoff is not None and handoff.linked and handoff.state is not HandoffState.RESOLVED:
+        return None if verb in ("claim", "release", "escalate", "mark_acceptable") else _final(facts)
+    if facts.state in FINAL_RUN_STATES:
+        return _final(facts)
+    if verb not in _WITHOUT_HANDOFF and not planner.handoff_open(facts):
+        return _why("no_handoff", "No person is asked about this run just now.")
+    if verb not in _CHECKS:
+        raise ValueError(verb)
+    return _CHECKS[verb](facts, step)
+
+
+def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
+    """The steps that a verb is about: those it may be used on, and those it would be asked for in vain."""
+    actions = planner.current(facts)
+    match verb:
+        case "query_status" | "resolve_happened" | "resolve_not_happened":
+            return tuple(a.step for a in actions if _is_unknown(a))
+        case "retry":
+            states = (ActionState.REJECTED, ActionState.UNKNOWN)
+            forward = facts.direction is Direction.FORWARD
+            return tuple(a.step for a in actions if a.state in states) if forward else ()
+        case _:
+            return ()
+
+
+def _final(facts: RunFacts) -> Obstacle:
+    return _why("final", "This case is closed ({state}). Nothing can be changed.", state=facts.state.value)
+
+
+def _why(code: str, sentence: str, **params: str) -> Obstacle:
+    return Obstacle(code=code, sentence=sentence.format(**params), params=dict(params))
+
+
+def _is_unknown(action: ActionFacts) -> bool:
+    compensation = action.compensation
+    return action.state is ActionState.UNKNOWN or (
+        compensation is not None and compensation.state is CompensationState.UNKNOWN
+    )
+
+
+def _unknown(facts: RunFacts, step: str) -> ActionFacts | Obstacle:
+    for action in planner.current(facts):
+        if action.step == step or not step:
+            if _is_unknown(action):
+                return action
+            if action.state is ActionState.SENT:
+                return _why("in_flight", "{step} is in flight. Its answer comes first.", step=action.step)
+    return _why("nothing_unknown", "The outcome of every step is known.")
+
+
+def _query_status(facts: RunFacts, step: str) -> Obstacle | None:
+    action = _unknown(facts, step)
+    if isinstance(action, Obstacle):
+        return action
+    compensation = action.compensation
+    if action.state is not ActionState.UNKNOWN and compensation is not None:
+        if planner.has_compensation_query(action, compensation):
+            return None
+    elif action.contract.status_query is not None:
+        return None
+    return _why(
+        "no_status_query",
+        "{tool} offers no status query. Look in {system} and record what you found.",
+        tool=action.tool,
+        system=action.contract.system,
+    )
+
+
+def _retry(facts: RunFacts, step: str) -> Obstacle | None:
+    if facts.direction is Direction.UNDO:
+        return _why("turned_back", "Compensation has begun; the run does not go forward again.")
+    action = next((a for a in planner.current(facts) if a.step == step), None)
+    if action is None or action.state not in (ActionState.REJECTED, ActionState.UNKNOWN):
+        return _why("nothing_to_retry", "No step was rejected.")
+    if action.state is ActionState.REJECTED:
+        return None
+    if action.contract.idempotency.support is not KeySupport.HONOURED:
+        return _why(
+            "unknown_and_no_key",
+            "Outcome is unknown and {system} does not de-duplicate. Query status first.",
+            system=action.contract.system,
+            tool=action.tool,
+        )
+    idempotency = action.contract.idempotency
+    if not planner.key_is_kept(facts.now, action.sent_at, idempotency.support, idempotency.retention_s):
+        return _why(
+            "key_no_longer_kept",
+            "{system} no longer keeps the key of this call. Query status first.",
+            system=action.contract.system,
+            tool=action.tool,
+        )
+    return None
+
+
+def _resolve_happened(facts: RunFacts, step: str) -> Obstacle | None:
+    action = _unknown(facts, step)
+    return action if isinstance(action, Obstacle) else None
+
+
+def _resolve_not_happened(facts: RunFacts, step: str) -> Obstacle | None:
+    action = _unknown(facts, step)
+    if isinstance(action, Obstacle):
+        return action
+    counts_at = action.not_found_counts_at
+    if action.state is ActionState.UNKNOWN and counts_at is not None and facts.now < counts_at:
+        return _why(
+            "too_early",
+            "It may still arrive: that it is not there counts only from {time}.",
+            time=counts_at.strftime("%H:%M:%S"),
+        )
+    if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
+        return _why(
+            "second_person",
+            "{tool} is irreversible: that it did not happen takes a second person. Query status instead.",
+            tool=action.tool,
+        )
+    return None
+
+
+def _compensate(facts: RunFacts, step: str) -> Obstacle | None:
+    for action in planner.current(facts):
+        if _is_unknown(action):
+            return _why(
+                "unknown_first",
+                "The outcome of {step} is unknown. Query status first: what never happened must not be compensated.",
+                step=action.step,
+            )
+        if action.state is ActionState.SENT:
+            return _why("in_flight", "{step} is in flight. Its answer comes first.", step=action.step)
+    open_ones = planner.to_compensate(facts)
+    if not open_ones:
+        return _why("nothing_to_compensate", "No effect is left to compensate.")
+    if step and step != open_ones[0].step:
+        return _why(
+            "not_the_last",
+            "{last} was confirmed later and comes first: compensations run in reverse order.",
+            last=open_ones[0].step,
+        )
+    able = [a for a in open_ones if a.compensation is not None and a.compensation.state in _CAN_RUN]
+    if not able:
+        first = open_ones[0]
+        return _why(
+            "irreversible",
+            "{tool} is irreversible. There is no compensation that could be run.",
+            tool=first.tool,
+        )
+    for action in able:
+        compensation = action.compensation
+        if compensation is not None and compensation.args is None:
+            return _why(
+                "unbindable",
+                "The compensation of {step} cannot be written down: {detail}",
+                step=action.step,
+                detail=compensation.error_detail,
+            )
+        if compensation is not None and compensation.who == Who.APPROVAL:
+            return _why(
+                "signoff_needed",
+                "{tool} needs the signature of an approver before it may run.",
+                tool=compensation.tool,
+            )
+    return None
+
+
+_CAN_RUN = frozenset({CompensationState.REGISTERED, CompensationState.DUE, CompensationState.FAILED})
+
+
+def _mark_acceptable(facts: RunFacts, step: str) -> Obstacle | None:
+    for action in planner.current(facts):
+        compensation = action.compensation
+        if action.state is ActionState.SENT:
+            return _why("in_flight", "{step} is in flight. Its answer comes first.", step=action.step)
+        if compensation is not None and compensation.state in (
+            CompensationState.SENT,
+            CompensationState.UNKNOWN,
+        ):
+            return _why(
+                "outstanding",
+                "The compensation of {step} is not settled. Query status first.",
+                step=action.step,
+            )
+    if not facts.definition.end_states:
+        return _why("no_end_states", "This workflow declares no acceptable end state.")
+    return None
+
+
+def _escalate(facts: RunFacts, step: str) -> Obstacle | None:
+    if facts.handoff is not None and facts.handoff.escalation >= HIGHEST_ESCALATION:
+        return _why("highest", "This case is at the highest level already.")
+    return None
+
+
+def _resume(facts: RunFacts, step: str) -> Obstacle | None:
+    decision = planner.decide(replace(facts, handoff=None))
+    if not isinstance(decision, planner.HandOver):
+        return None
+    if decision.reason in (Reason.UNKNOWN_UNRESOLVED, Reason.UNKNOWN_WITHOUT_QUERY):
+        step_name = decision.action.step if decision.action else ""
+        return _why("unknown_first", "The outcome of {step} is unknown. Query status first.", step=step_name)
+    return _why("still_stuck", "Nothing has changed yet that would let the run go on.")
+
+
+def _stop_and_compensate(facts: RunFacts, step: str) -> Obstacle | None:
+    if facts.direction is Direction.UNDO:
+        return _why("turned_back", "Compensation has begun already.")
+    return None
+
+
+def _claim(facts: RunFacts, step: str) -> Obstacle | None:
+    return None
+
+
+_CHECKS = {
+    "claim": _claim,
+    "release": _claim,
+    "query_status": _query_status,
+    "retry": _retry,
+    "resolve_happened": _resolve_happened,
+    "resolve_not_happened": _resolve_not_happened,
+    "compensate": _compensate,
+    "mark_acceptable": _mark_acceptable,
+    "escalate": _escalate,
+    "resume": _resume,
+    "stop_and_compensate": _stop_and_compensate,
+}

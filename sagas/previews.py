@@ -1,0 +1,221 @@
+"""What a verb would do, written down before it is done: the exact calls, where each answer leads, what stays.
+
+Pure but for the description of calls, which sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sagas import planner
+from sagas.facts import ActionFacts, PlannedCall, PreviewFacts, RunFacts
+from sagas.published import pinned
+from sagas.states import ActionState, CompensationState
+from tools.bindings import Unbindable, bind
+from tools.contract import Condition, Contract, Json, RecoveryClass, Who
+from tools.definition import StepIs
+from tools.texts import fill
+from tools.world import World
+
+_WORLD = World({})
+_QUERY_OUTCOMES = (("found", "confirmed"), ("not_found", "rejected"), ("no_answer", "stays_unknown"))
+_CALL_OUTCOMES = (("confirmed", "goes_on"), ("rejected", "comes_back"), ("no_answer", "becomes_unknown"))
+_COMPENSATION_OUTCOMES = (
+    ("read_back", "next_compensation"),
+    ("precondition_false", "stops_comes_back"),
+    ("no_answer", "becomes_unknown"),
+)
+
+
+def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
+    """The preview of a verb on a run as it stands. Makes no call."""
+    calls: list[PlannedCall] = []
+    outcomes: tuple[tuple[str, str], ...] = ()
+    irreversible: tuple[str, ...] = ()
+    signoff = False
+    match verb:
+        case "query_status":
+            calls, outcomes = _query(facts, step), _QUERY_OUTCOMES
+        case "retry":
+            action = _find(facts, step)
+            if action is not None:
+                calls, outcomes = [_forward(1, action)], _CALL_OUTCOMES
+                if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
+                    irreversible = (_effect(action),)
+        case "compensate" | "stop_and_compensate":
+            calls, outcomes = _compensations(facts), _COMPENSATION_OUTCOMES
+            irreversible = tuple(
+                _effect(action) for action in planner.to_compensate(facts) if action.compensation is None
+            )
+            signoff = any(
+                action.compensation is not None and action.compensation.who == Who.APPROVAL
+                for action in planner.to_compensate(facts)
+            )
+        case "mark_acceptable":
+            calls = _reads_of_end_states(facts)
+            outcomes = (("conditions_hold", "closes"), ("condition_fails", "stays_open"))
+        case "resume":
+            action = next(
+                (
+                    a
+                    for a in planner.current(facts)
+                    if a.state in (ActionState.NOT_STARTED, ActionState.PREPARED)
+                ),
+                None,
+            )
+            if action is not None and facts.direction.value == "forward":
+                calls, outcomes = [_forward(1, action)], _CALL_OUTCOMES
+            else:
+                outcomes = (("nothing_left", "closes"),)
+        case _:
+            pass
+    return PreviewFacts(
+        verb=verb,
+        step=step,
+        calls=tuple(calls),
+        outcomes=outcomes,
+        irreversible=irreversible,
+        needs_signoff=signoff,
+    )
+
+
+def scope(facts: RunFacts, action: ActionFacts) -> dict[str, Json]:
+    """What bindings of this action may read; the same names as under the run's lock."""
+    bound: dict[str, Json] = {
+        "input": facts.input,
+        "args": action.args,
+        "result": action.result,
+        "prior": action.prior_state,
+        "key": action.key,
+        "forward_key": action.key,
+        "run": {"ref": facts.ref, "business_ref": facts.business_ref},
+    }
+    for other in planner.current(facts):
+        bound[f"steps.{other.step}.result"] = other.result
+        bound[f"steps.{other.step}.args"] = other.args
+        bound[f"steps.{other.step}.prior"] = other.prior_state
+    return bound
+
+
+def _find(facts: RunFacts, step: str) -> ActionFacts | None:
+    return next((action for action in planner.current(facts) if action.step == step), None)
+
+
+def _effect(action: ActionFacts) -> str:
+    return fill(action.contract.texts.effect or action.contract.texts.title, args=action.args)
+
+
+def _forward(number: int, action: ActionFacts) -> PlannedCall:
+    args = action.args if action.args is not None else {}
+    return _call(number, action.step, action.contract, args, action.key, "forward")
+
+
+def _call(number: int, step: str, contract: Contract, args: Json, key: str, direction: str) -> PlannedCall:
+    written = _WORLD.describe(contract, args=args, key=key)
+    return PlannedCall(
+        number=number,
+        step=step,
+        tool=contract.tool,
+        system=contract.system,
+        direction=direction,
+        line=f"{written.method} {written.url_path}",
+        body=written.body,
+        key=key if contract.has_effect else "",
+        changes_state=contract.has_effect,
+        text=written.summary,
+    )
+
+
+def _query(facts: RunFacts, step: str) -> list[PlannedCall]:
+    for action in planner.current(facts):
+        if step and action.step != step:
+            continue
+        compensation = action.compensation
+        if action.state is ActionState.UNKNOWN and action.contract.status_query is not None:
+            query = action.contract.status_query
+            bound = _bound(query.args, {**scope(facts, action), "args": action.args, "key": action.key})
+            return [_call(1, action.step, _read_contract(facts, query.tool), bound, "", "query")]
+        if compensation is not None and compensation.state is CompensationState.UNKNOWN:
+            return _query_compensation(facts, action)
+    return []
+
+
+def _query_compensation(facts: RunFacts, action: ActionFacts) -> list[PlannedCall]:
+    compensation, declared = action.compensation, action.contract.compensation
+    if compensation is None or declared is None:
+        return []
+    query = compensation.contract.status_query
+    if query is not None:
+        names = {**scope(facts, action), "args": compensation.args, "key": compensation.key}
+        bound = _bound(query.args, names)
+        return [_call(1, action.step, _read_contract(facts, query.tool), bound, "", "query")]
+    condition = declared.already_done or declared.verify
+    return _reads(facts, action, (condition,) if condition else (), 1, "query")
+
+
+def _compensations(facts: RunFacts) -> list[PlannedCall]:
+    calls: list[PlannedCall] = []
+    for action in planner.to_compensate(facts):
+        compensation, declared = action.compensation, action.contract.compensation
+        if compensation is None or declared is None or compensation.state is CompensationState.CONFIRMED:
+            continue
+        done = (declared.already_done,) if declared.already_done else ()
+        calls += _reads(facts, action, (*done, *declared.preconditions), len(calls) + 1, "read")
+        calls.append(
+            _call(
+                len(calls) + 1,
+                action.step,
+                compensation.contract,
+                compensation.args if compensation.args is not None else {},
+                compensation.key,
+                "compensation",
+            )
+        )
+    return calls
+
+
+def _reads(
+    facts: RunFacts, action: ActionFacts, conditions: tuple[Condition, ...], first: int, direction: str
+) -> list[PlannedCall]:
+    calls: list[PlannedCall] = []
+    seen: set[str] = set()
+    for condition in conditions:
+        if not condition.read:
+            continue
+        bound = _bound(condition.args, scope(facts, action))
+        call = _call(
+            first + len(calls), action.step, _read_contract(facts, condition.read), bound, "", direction
+        )
+        if call.line not in seen:
+            seen.add(call.line)
+            calls.append(call)
+    return calls
+
+
+def _reads_of_end_states(facts: RunFacts) -> list[PlannedCall]:
+    calls: list[PlannedCall] = []
+    seen: set[str] = set()
+    first = planner.current(facts)[0]
+    for end_state in facts.definition.end_states:
+        conditions = tuple(c for c in end_state.conditions if not isinstance(c, StepIs))
+        for call in _reads(facts, first, conditions, 1, "read"):
+            if call.line not in seen:
+                seen.add(call.line)
+                calls.append(_numbered(call, len(calls) + 1))
+    return calls
+
+
+def _numbered(call: PlannedCall, number: int) -> PlannedCall:
+    return replace(call, number=number)
+
+
+def _read_contract(facts: RunFacts, tool: str) -> Contract:
+    return pinned(facts.definition_id, tool)[1]
+
+
+def _bound(template: Mapping[str, Json], names: Mapping[str, Json]) -> Json:
+    try:
+        return bind(dict(template), names)
+    except Unbindable as error:
+        return {"cannot be bound": str(error)}

@@ -1,0 +1,319 @@
+"""What is read for people, agents and screens: facts, pages, entries. Writes nothing, locks nothing.
+
+Every list pages by key; nothing counts exactly beyond its cap.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from sagas.errors import NotFound
+from sagas.facts import (
+    Counts,
+    EntryFacts,
+    FreezeFacts,
+    QueuePage,
+    QueueRow,
+    RunFacts,
+    RunPage,
+    RunRow,
+    StripMark,
+)
+from sagas.ledger.desk import open_freezes
+from sagas.models import Action, Attempt, Compensation, Entry, Evidence, Handoff, Run
+from sagas.picture import run_facts, with_history
+from sagas.states import HandoffState
+
+CAP = 1000
+"""Counts stop here; a screen shows "1000+"."""
+
+VIEWS = ("open", "mine", "unclaimed", "unknown", "compensation_failed", "closed")
+
+
+def facts_of_run(run_ref: str) -> RunFacts:
+    """The picture of a run with its history. Raises `NotFound`."""
+    run = Run.objects.filter(ref=run_ref).first()
+    if run is None:
+        raise NotFound("run", run_ref)
+    return _picture(run, None)
+
+
+def facts_of_handoff(handoff_ref: str) -> RunFacts:
+    """The picture of the run that a handoff belongs to, with that handoff in front. Raises `NotFound`."""
+    handoff = Handoff.objects.filter(ref=handoff_ref).select_related("run").first()
+    if handoff is None:
+        raise NotFound("handoff", handoff_ref)
+    return _picture(handoff.run, handoff.pk)
+
+
+def _picture(run: Run, handoff_id: int | None) -> RunFacts:
+    now, freezes = open_freezes()
+    handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
+    if handoff_id is not None:
+        # A closed handoff is asked for by name: nothing else may lead the picture then.
+        asked = next(row for row in handoffs if row.pk == handoff_id)
+        handoffs = [
+            *(row for row in handoffs if row.state == HandoffState.RESOLVED and row is not asked),
+            asked,
+        ]
+    facts = run_facts(
+        run,
+        Action.objects.filter(run=run).order_by("position", "item", "generation"),
+        Compensation.objects.filter(run=run).order_by("id"),
+        handoffs,
+        freezes,
+        now,
+    )
+    return with_history(
+        facts,
+        Attempt.objects.filter(run=run).order_by("id"),
+        Evidence.objects.filter(run_id=run.pk).order_by("id"),
+    )
+
+
+# --- The queue --------------------------------------------------------------------------------------------------
+
+
+def queue(
+    *, view: str = "open", actor_id: str = "", after: str = "", limit: int = 50, search: str = ""
+) -> QueuePage:
+    """A page of the queue in due order (closed ones: newest first). One query for the rows, one for the clock.
+
+    Raises `ValueError` for an unknown view or a key that is none.
+    """
+    with connection.cursor() as cursor:
+        # The snapshot first: what commits after it is a change to this page, even if the rows below show it already.
+        cursor.execute("SELECT now_(), pg_current_snapshot()::text")
+        now, snapshot = cursor.fetchone()
+    rows = _view(view, actor_id)
+    if search.strip():
+        rows = rows.filter(search__contains=search.strip().lower())
+    closed = view == "closed"
+    rows = rows.order_by(*(("-resolved_at", "-id") if closed else ("due_at", "id")))
+    if after:
+        at, pk = _key(after)
+        rows = rows.filter(
+            Q(resolved_at__lt=at) | Q(resolved_at=at, id__lt=pk)
+            if closed
+            else Q(due_at__gt=at) | Q(due_at=at, id__gt=pk)
+        )
+        rows = rows.filter(resolved_at__lte=at) if closed else rows.filter(due_at__gte=at)
+    found = list(rows[: limit + 1])
+    page = tuple(_row(row) for row in found[:limit])
+    last = found[limit - 1] if len(found) > limit else None
+    following = "" if last is None else _cursor(last.resolved_at if closed else last.due_at, last.pk)
+    return QueuePage(rows=page, after=following, now=now, cursor=snapshot)
+
+
+def _view(view: str, actor_id: str) -> QuerySet[Handoff]:
+    open_ones = Handoff.objects.exclude(state=HandoffState.RESOLVED)
+    match view:
+        case "open":
+            return open_ones
+        case "mine":
+            return open_ones.filter(claimed_by=actor_id) if actor_id else Handoff.objects.none()
+        case "unclaimed":
+            return open_ones.filter(claimed_by="")
+        case "unknown":
+            return open_ones.filter(unknowns__gt=0)
+        case "compensation_failed":
+            return open_ones.filter(compensation_failed=True)
+        case "closed":
+            return Handoff.objects.filter(state=HandoffState.RESOLVED)
+        case _:
+            raise ValueError(f"there is no view {view!r}")
+
+
+def _row(row: Handoff) -> QueueRow:
+    small: dict[str, Any] = row.summary
+    return QueueRow(
+        id=row.pk,
+        ref=row.ref,
+        run_ref=small["run_ref"],
+        version=small["version"],
+        state=row.state,
+        title=small["title"],
+        business_ref=small["business_ref"],
+        customer=small["customer"],
+        amount=small["amount"],
+        currency=small["currency"],
+        workflow=small["workflow"],
+        workflow_version=small["workflow_version"],
+        reason=row.reason,
+        params=row.params,
+        level=small["level"],
+        irreversible_confirmed=small["irreversible_confirmed"],
+        strip=tuple(
+            StripMark(position=mark[0], step=mark[1], tool=mark[2], state=mark[3], recovery_class=mark[4])
+            for mark in small["strip"]
+        ),
+        counts=Counts(
+            ok=small["counts"][0],
+            failed=small["counts"][1],
+            unknown=small["counts"][2],
+            irreversible=small["counts"][3],
+            compensable=small["counts"][4],
+        ),
+        due_at=row.due_at,
+        escalation=row.escalation,
+        claimed_by=row.claimed_by,
+        claimed_by_name=row.claimed_by_name,
+        claim_until=row.claim_until,
+    )
+
+
+def queue_counts(actor_id: str) -> Mapping[str, int]:
+    """How many handoffs each view holds, each capped at `CAP`, and how many are late; in one statement."""
+    parts = {
+        "open": "state <> 'resolved'",
+        "mine": "state <> 'resolved' AND claimed_by = %s",
+        "unclaimed": "state <> 'resolved' AND claimed_by = ''",
+        "unknown": "state <> 'resolved' AND unknowns > 0",
+        "compensation_failed": "state <> 'resolved' AND compensation_failed",
+        "closed": "state = 'resolved'",
+        "late": "state <> 'resolved' AND due_at < now_at",
+    }
+    columns = ", ".join(
+        f"(SELECT count(*) FROM (SELECT 1 FROM sagas_handoff WHERE {condition} LIMIT {CAP}) part)"  # noqa: S608  fixed text
+        for condition in parts.values()
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {columns} FROM (SELECT now_() AS now_at) clock", [actor_id or "\x01"])  # noqa: S608
+        return dict(zip(parts, cursor.fetchone(), strict=True))
+
+
+def queue_changes(since: str) -> tuple[str, ...]:
+    """References of the handoffs changed by transactions that the page with this cursor could not see.
+
+    Exact: a transaction that commits late is not skipped, because snapshots are compared and not sequences.
+    Raises `ValueError` for a cursor that is none.
+    """
+    xmin = since.partition(":")[0]
+    if not xmin.isdigit():
+        raise ValueError("this is not a cursor of a queue page")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ref FROM sagas_handoff WHERE changed_xid >= %s "
+            "AND NOT pg_visible_in_snapshot(changed_xid::text::xid8, %s::pg_snapshot) ORDER BY id LIMIT %s",
+            [int(xmin), since, CAP],
+        )
+        return tuple(row[0] for row in cursor.fetchall())
+
+
+# --- Runs and entries -------------------------------------------------------------------------------------------
+
+
+def runs(*, after: str = "", limit: int = 50, search: str = "", started_by: str = "") -> RunPage:
+    """Runs, newest first. `search` is a run's reference, a business reference, or the start of the former."""
+    found = Run.objects.select_related("definition").order_by("-id")
+    if started_by:
+        found = found.filter(started_by=started_by)
+    if search.strip():
+        word = search.strip()
+        found = found.filter(Q(ref=word) | Q(business_ref=word))
+    if after:
+        found = found.filter(id__lt=_number(after))
+    rows = list(found[: limit + 1])
+    page = rows[:limit]
+    open_refs = dict(
+        Handoff.objects.filter(run__in=[row.pk for row in page])
+        .exclude(state=HandoffState.RESOLVED)
+        .values_list("run_id", "ref")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now_()")
+        (now,) = cursor.fetchone()
+    following = str(page[-1].pk) if len(rows) > limit else ""
+    return RunPage(rows=tuple(_run_row(row, open_refs) for row in page), after=following, now=now)
+
+
+def _run_row(row: Run, open_refs: Mapping[int, str]) -> RunRow:
+    return RunRow(
+        ref=row.ref,
+        state=row.state,
+        version=row.version,
+        workflow=row.definition.name or "",
+        workflow_version=row.definition.version,
+        title=row.title,
+        business_ref=row.business_ref,
+        started_by=row.started_by_name,
+        started_at=row.started_at,
+        changed_at=row.changed_at,
+        finished_at=row.finished_at,
+        handoff_ref=open_refs.get(row.pk, ""),
+        effects_left=tuple(row.effects_left),
+    )
+
+
+def entries(run_ref: str, *, after_seq: int = 0, limit: int = 500) -> tuple[EntryFacts, ...]:
+    """The trail of a run in the order of writing."""
+    run = Run.objects.filter(ref=run_ref).only("pk").first()
+    if run is None:
+        raise NotFound("run", run_ref)
+    rows = Entry.objects.filter(run_id=run.pk, seq__gt=after_seq).order_by("seq")[:limit]
+    return tuple(_entry(row) for row in rows)
+
+
+def _entry(row: Entry) -> EntryFacts:
+    return EntryFacts(
+        id=row.pk,
+        seq=row.seq,
+        name=row.name,
+        at=row.at,
+        actor_kind=row.actor_kind,
+        actor_id=row.actor_id,
+        actor_name=row.actor_name,
+        role=row.role,
+        reason=row.reason,
+        step=row.step,
+        machine=row.machine,
+        source=row.source,
+        target=row.target,
+        before=row.before,
+        after=row.after,
+        command_id=row.command_id,
+        saw_version=row.saw_version,
+    )
+
+
+def freezes() -> tuple[FreezeFacts, ...]:
+    """The freezes in force."""
+    return open_freezes()[1]
+
+
+def now() -> datetime:
+    """The database's clock, the one that due times are read from."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now_()")
+        moment: datetime = cursor.fetchone()[0]
+        return moment
+
+
+# --- Keys of pages ----------------------------------------------------------------------------------------------
+
+
+def _cursor(at: datetime | None, pk: int) -> str:
+    text = f"{at.isoformat() if at else ''}|{pk}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _key(text: str) -> tuple[datetime, int]:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+        at, _, pk = raw.rpartition("|")
+        return datetime.fromisoformat(at), int(pk)
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise ValueError("this is not the key of a page") from None
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ValueError("this is not the key of a page")
+    return int(text)

@@ -1,0 +1,169 @@
+"""The bell and the relay: entries leave through the outbox; a broker message is never more than a hint.
+
+Publishing is at least once, in order within a run; an event that cannot be published parks its run's events only,
+an outage parks nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from redis import Redis
+from redis.exceptions import RedisError
+
+from sagas.models import Entry, Outbox
+from sagas.tx import durable
+
+log = structlog.get_logger(__name__)
+
+STREAM = "amends:events"
+STREAM_LONGEST = 100_000
+BATCH_RUNS = 50
+MOST_TRIES = 5
+
+
+def ring(run_ref: str = "") -> None:
+    """Ring the bell: somebody may look at the tables. Best effort; a lost ring costs two seconds, nothing else."""
+    from sagas.tasks import drain
+
+    try:
+        drain.apply_async(retry=False, ignore_result=True)
+    except Exception:  # noqa: BLE001  a bell that cannot be rung is harmless, whatever broke it
+        log.info("bell.not_rung", run=run_ref)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """A published event: CloudEvents' names; `id` is the same however often it is published."""
+
+    id: str
+    type: str
+    subject: str
+    time: str
+    data: str
+
+    def fields(self) -> dict[str, str]:
+        """The event as the fields of a stream message."""
+        return {
+            "id": self.id,
+            "source": "amends",
+            "specversion": "1.0",
+            "type": self.type,
+            "subject": self.subject,
+            "time": self.time,
+            "datacontenttype": "application/json",
+            "data": self.data,
+        }
+
+
+def event_of(entry: Entry) -> Event:
+    """An entry as an event. Raises `ValueError` for what cannot be put into one."""
+    data = {
+        "run": entry.run_ref,
+        "seq": entry.seq,
+        "step": entry.step,
+        "source": entry.source,
+        "target": entry.target,
+        "actor": {"kind": entry.actor_kind, "id": entry.actor_id, "role": entry.role},
+        "after": entry.after,
+    }
+    return Event(
+        id=f"{entry.run_ref}:{entry.seq}",
+        type=f"org.amends.{entry.name}.v1",
+        subject=entry.run_ref,
+        time=entry.at.isoformat(),
+        data=json.dumps(data, ensure_ascii=False, allow_nan=False),
+    )
+
+
+type Publish = Callable[[Event], None]
+
+
+def to_stream(client: Redis) -> Publish:
+    """Publish into the broker's stream, trimmed to about its longest length."""
+
+    def publish(event: Event) -> None:
+        client.xadd(STREAM, event.fields(), maxlen=STREAM_LONGEST, approximate=True)  # type: ignore[arg-type]
+
+    return publish
+
+
+def broker() -> Redis:
+    """A client of the broker that gives up quickly."""
+    url = settings.CELERY_BROKER_URL.replace("redis+socket://", "unix://")
+    client: Redis = Redis.from_url(url, socket_timeout=2.0, socket_connect_timeout=1.0, decode_responses=True)
+    return client
+
+
+def relay_once(publish: Publish, *, limit: int = BATCH_RUNS) -> int:
+    """Publish what is pending of up to `limit` runs; returns the events published.
+
+    Rows are taken by their state under SKIP LOCKED, never by a cursor over their ids: ids do not commit in order.
+    Raises `RedisError` when the broker is out of reach; nothing is marked then that was not published.
+    """
+    published = 0
+    with durable():
+        for run_id in _claim_runs(limit):
+            published += _relay_run(run_id, publish)
+    return published
+
+
+def _claim_runs(limit: int) -> list[int]:
+    """Runs with pending rows, each under an advisory lock, so that one run's events never leave out of order."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT run_id FROM (SELECT DISTINCT run_id FROM sagas_outbox "
+            "WHERE published_at IS NULL AND parked_at IS NULL ORDER BY run_id LIMIT %s) pending "
+            "WHERE pg_try_advisory_xact_lock(%s, (run_id %% 2147483647)::int)",
+            [limit, 0x0B0B],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _relay_run(run_id: int, publish: Publish) -> int:
+    published = 0
+    pending = Outbox.objects.filter(run_id=run_id, published_at=None, parked_at=None).order_by("seq_from")
+    for row in pending:
+        try:
+            for entry in Entry.objects.filter(
+                run_id=run_id, seq__gte=row.seq_from, seq__lte=row.seq_to
+            ).order_by("seq"):
+                publish(event_of(entry))
+                published += 1
+        except RedisError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever is wrong with this event is this run's alone
+            _put_off(row, error)
+            return published
+        _mark(row)
+    return published
+
+
+def _mark(row: Outbox) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE sagas_outbox SET published_at = now_() WHERE id = %s", [row.pk])
+
+
+def _put_off(row: Outbox, error: Exception) -> None:
+    log.warning("event.not_published", run_id=row.run_id, tries=row.tries + 1, problem=type(error).__name__)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE sagas_outbox SET tries = tries + 1, problem = %s, "
+            "parked_at = CASE WHEN tries + 1 >= %s THEN now_() END WHERE id = %s",
+            [f"{type(error).__name__}: {error}"[:500], MOST_TRIES, row.pk],
+        )
+
+
+def lag_s() -> float:
+    """Seconds that the oldest pending row has waited; 0 when nothing is pending."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(extract(epoch FROM now_() - min(created_at)), 0) FROM sagas_outbox "
+            "WHERE published_at IS NULL AND parked_at IS NULL"
+        )
+        return float(cursor.fetchone()[0])

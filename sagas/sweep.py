@@ -1,0 +1,143 @@
+"""The sweep: a process of its own on PostgreSQL that finds what should move and does not, broker or no broker.
+
+It buries dead incarnations, lets lapsed claims of people go, rings the bell for what is due, and drains by itself
+what nobody took for two seconds: without a broker work goes on, slower (law 1).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+
+import structlog
+from django.db import DatabaseError, close_old_connections, connection
+
+from sagas.entries import engine
+from sagas.executor import Drain
+from sagas.ledger import workers
+from sagas.ledger.desk import Desk, opened
+from sagas.models import Handoff
+from sagas.relay import ring
+from sagas.states import HandoffState
+from sagas.tx import durable
+
+log = structlog.get_logger(__name__)
+
+TICK_S = 0.5
+UNTAKEN_S = 2.0
+"""Work that nobody took for this long is drained by the sweep itself."""
+
+
+class Recovery:
+    """Watches the pulses of workers on its own monotonic clock and buries the dead.
+
+    Dead = the lease has run out by the database's clock **and** no beat was seen for a full lease here. After lost
+    contact with the database it waits one lease more, because nobody could beat meanwhile (engine.md, section 4).
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, float]] = {}
+
+    def contact_lost(self) -> None:
+        """Forget every pulse: silence counts from the next look."""
+        self._last.clear()
+
+    def look(self) -> int:
+        """Bury whoever is dead by both clocks; returns the runs freed."""
+        now, freed = time.monotonic(), 0
+        seen: dict[str, tuple[int, float]] = {}
+        for pulse in workers.pulses():
+            beats, since = self._last.get(pulse.owner, (pulse.beats, now))
+            since = since if beats == pulse.beats else now
+            seen[pulse.owner] = (pulse.beats, since)
+            if pulse.ended or (pulse.over and now - since >= workers.LEASE_S):
+                freed += workers.bury(pulse.owner)
+        self._last = seen
+        if freed:
+            log.warning("worker.dead", runs_freed=freed)
+        return freed
+
+
+def release_lapsed_claims() -> int:
+    """Give handoffs whose claim has lapsed back to the queue; returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT run_id FROM sagas_handoff WHERE state = 'claimed' AND claim_until <= now_() ORDER BY run_id LIMIT 100"
+        )
+        run_ids = [row[0] for row in cursor.fetchall()]
+    return sum(_release_lapsed(run_id) for run_id in run_ids)
+
+
+def _release_lapsed(run_id: int) -> int:
+    released = 0
+    with durable(), opened(run_id) as desk:
+        for row in desk.handoffs:
+            if row.state == HandoffState.CLAIMED and row.claim_until and row.claim_until <= desk.now:
+                _let_go(desk, row)
+                released += 1
+        if released:
+            desk.due_at = desk.run.due_at
+            desk.close(release=False)
+    return released
+
+
+def _let_go(desk: Desk, row: Handoff) -> None:
+    desk.move(
+        row,
+        "release",
+        HandoffState.OPEN,
+        actor=engine("planner"),
+        reason="the claim lapsed",
+        after={"held_by": row.claimed_by_name},
+        claimed_by="",
+        claimed_by_name="",
+        claimed_at=None,
+        claim_until=None,
+    )
+
+
+class Sweep:
+    """The loop of the process: looks every half second, drains in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self._recovery = Recovery()
+        self._drain: Drain | None = None
+
+    def run(self) -> None:
+        """Sweep until `stopping` is set."""
+        drainer = threading.Thread(target=self._drain_untaken, name="sweep-drain")
+        drainer.start()
+        while not self.stopping.wait(TICK_S):
+            try:
+                self.tick()
+            except DatabaseError:
+                log.warning("sweep.no_database")
+                self._recovery.contact_lost()
+                connection.close()
+        if self._drain is not None:
+            self._drain.stopping.set()
+        drainer.join()
+        connection.close()
+
+    def tick(self) -> None:
+        """One look: the dead, the lapsed, the due."""
+        close_old_connections()
+        self._recovery.look()
+        release_lapsed_claims()
+        if workers.anything_due():
+            ring()
+
+    def _drain_untaken(self) -> None:
+        while not self.stopping.wait(TICK_S):
+            try:
+                if self._drain is None:
+                    self._drain = Drain("sweep")
+                self._drain.run(seconds=5.0, not_due_before=timedelta(seconds=UNTAKEN_S))
+            except DatabaseError:
+                log.warning("sweep.cannot_drain")
+                connection.close()
+        if self._drain is not None:
+            self._drain.close()
+        connection.close()

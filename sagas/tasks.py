@@ -1,0 +1,11 @@
+"""Celery tasks: bells. They carry nothing; what is to be done is in the tables."""
+
+from celery import shared_task
+
+from sagas.executor import drain_due
+
+
+@shared_task(name="sagas.drain", ignore_result=True)
+def drain() -> None:
+    """Drain what is due; many bells rung at once wake one drain."""
+    drain_due()
