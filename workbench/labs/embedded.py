@@ -76,7 +76,7 @@ class Servers:
     def claim(self) -> None:
         """Take the data folder and settle the addresses; raises AlreadyRunning or CannotStart."""
         self.data.mkdir(parents=True, exist_ok=True)
-        if self.data.stat().st_uid != os.geteuid():
+        if self.data.lstat().st_uid != os.geteuid():
             raise CannotStart(f"{self.data} belongs to somebody else.")
         self.data.chmod(0o711)  # the servers' account passes through, whatever our umask is
         self._lock = _lock(self.data)
@@ -391,7 +391,7 @@ def _copied(home: Path) -> Path:
             draft.rename(place)
         except OSError:  # another clone was faster
             shutil.rmtree(draft)
-    if place.stat().st_uid != os.geteuid():
+    if place.lstat().st_uid != os.geteuid():
         raise CannotStart(f"{place} belongs to somebody else.")
     return place / home.name
 

@@ -38,7 +38,6 @@ class Supervisor:
     def __init__(self, *, logs: Path, environment: Mapping[str, str], cwd: Path) -> None:
         self._logs, self._environment, self._cwd = logs, environment, cwd
         self._kept: list[_Kept] = []
-        logs.mkdir(parents=True, exist_ok=True)
 
     def start(self, program: Program) -> None:
         self._kept.append(_Kept(program, self._spawn(program)))
@@ -70,6 +69,7 @@ class Supervisor:
         return self._logs / f"{program.name}.log"
 
     def _spawn(self, program: Program) -> children.Child:
+        self._logs.mkdir(exist_ok=True)
         with self._log(program).open("ab") as output:
             return children.start(
                 program.command,
