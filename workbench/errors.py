@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from django.utils import timezone, translation
+from django.utils.translation import gettext_lazy as _
 
 from sagas.facts import Obstacle
 
@@ -85,7 +86,31 @@ class Refusal:
 
 
 # The engine's obstacles by code, as templates over their params; a missing code keeps its own sentence.
-OBSTACLES: Mapping[str, object] = {}
+OBSTACLES: Mapping[str, object] = {
+    "final": _("This case is closed (%(state)s). Nothing can be changed."),
+    "no_handoff": _("No person is asked about this run just now."),
+    "in_flight": _("%(step)s is in flight. Its answer comes first."),
+    "nothing_unknown": _("The outcome of every step is known."),
+    "no_status_query": _("%(tool)s offers no status query. Look in %(system)s and record what you found."),
+    "turned_back": _("Compensation has begun already."),
+    "nothing_to_retry": _("No step was rejected."),
+    "unknown_and_no_key": _("Outcome is unknown and %(system)s does not de-duplicate. Query status first."),
+    "key_no_longer_kept": _("%(system)s no longer keeps the key of this call. Query status first."),
+    "too_early": _("It may still arrive: that it is not there counts only from %(time)s."),
+    "second_person": _(
+        "%(tool)s is irreversible: that it did not happen takes a second person. Query status instead."
+    ),
+    "unknown_first": _("The outcome of %(step)s is unknown. Query status first."),
+    "nothing_to_compensate": _("No effect is left to compensate."),
+    "not_the_last": _("%(last)s was confirmed later and comes first: compensations run in reverse order."),
+    "irreversible": _("%(tool)s is irreversible. There is no compensation that could be run."),
+    "unbindable": _("The compensation of %(step)s cannot be written down: %(detail)s"),
+    "signoff_needed": _("%(tool)s needs the signature of an approver before it may run."),
+    "outstanding": _("The compensation of %(step)s is not settled. Query status first."),
+    "no_end_states": _("This workflow declares no acceptable end state."),
+    "highest": _("This case is at the highest level already."),
+    "still_stuck": _("Nothing has changed yet that would let the run go on."),
+}
 
 
 def in_words(obstacle: Obstacle) -> Sentence:

@@ -56,7 +56,7 @@ RISK_LIMIT: Mapping[Role, Level] = {
 # What decides over effects that stay or are made up for; the other verbs repeat or record what was decided.
 RISKY = frozenset({"compensate", "stop_and_compensate", "mark_acceptable"})
 # Remarks merge, so nobody's claim stands in their way; a lead may take a claim over.
-CLAIM_FREE = frozenset({"comment", "escalate"})
+CLAIM_FREE = frozenset({"comment"})
 
 ROLE_WORDS: Mapping[Role, object] = {
     Role.OPERATOR: pgettext_lazy("role", "operator"),
@@ -173,7 +173,8 @@ def _why_not_open(facts: RunFacts, verb: str) -> Refusal | None:
     handoff = facts.handoff
     if handoff is None:
         return _conflict("no_handoff", _("This run does not wait for a person."))
-    if handoff.state is HandoffState.RESOLVED and handoff.resolved_at is not None:
+    # A remark may still be added to a closed case; nothing else may.
+    if verb != "comment" and handoff.state is HandoffState.RESOLVED and handoff.resolved_at is not None:
         text = _("This case was closed at %(at)s. Nothing can be changed.")
         return _conflict("closed", text, {"at": Moment(handoff.resolved_at, facts.now)})
     return None

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework.reverse import reverse
 
 from sagas import api
-from sagas.facts import ActionFacts, RunFacts
+from sagas.facts import ActionFacts, RunFacts, RunRow
 from sagas.states import ActionState
 from workbench.commands import Change, Offer, Preview, Result
 
@@ -34,6 +34,22 @@ def run(facts: RunFacts) -> dict[str, Any]:
         "finished_at": when(facts.finished_at),
         "handoff": handoff(facts),
         "links": {"self": reverse("api:run", args=[facts.ref])},
+    }
+
+
+def run_row(row: RunRow) -> dict[str, Any]:
+    """A run in a list: enough to find the one that is meant."""
+    return {
+        "run": row.ref,
+        "state": row.state,
+        "version": row.version,
+        "definition": {"name": row.workflow, "version": row.workflow_version},
+        "business_ref": row.business_ref,
+        "started_at": when(row.started_at),
+        "changed_at": when(row.changed_at),
+        "finished_at": when(row.finished_at),
+        "handoff": row.handoff_ref or None,
+        "links": {"self": reverse("api:run", args=[row.ref])},
     }
 
 

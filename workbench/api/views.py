@@ -75,12 +75,15 @@ class Runs(Door):
     def get(self, request: Request) -> Response:
         caller = caller_of(request)
         caller.require(scope=Scope.READ_RUNS, permission=Permission.READ)
-        page = api.runs(
-            after=request.query_params.get("after", ""),
-            limit=page_size(request),
-            search=request.query_params.get("search", ""),
-            started_by="" if caller.person else caller.actor.id,
-        )
+        try:
+            page = api.runs(
+                after=request.query_params.get("after", ""),
+                limit=page_size(request),
+                search=request.query_params.get("search", ""),
+                started_by="" if caller.person else caller.actor.id,
+            )
+        except ValueError:
+            raise exceptions.ValidationError({"after": ["This is not the key of a page."]}) from None
         return Response({"runs": [documents.run_row(row) for row in page.rows], "after": page.after or None})
 
 

@@ -68,5 +68,5 @@ class SystemCommand[A: Arguments](ABC):
 
     @classmethod
     @abstractmethod
-    def run(cls, *, actor: Actor, arguments: A) -> None:
+    def run(cls, *, actor: Actor, arguments: A, command_id: str) -> None:
         """Do it, inside the dispatcher's transaction."""

@@ -222,7 +222,7 @@ def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | N
             refusal = parsed if isinstance(parsed, Refusal) else command.refusal(arguments=parsed)
         if refusal is not None:
             return _without_run(actor, order, refusal)
-        command.run(actor=actor, arguments=parsed)
+        command.run(actor=actor, arguments=parsed, command_id=order.command_id)
         receipt = _receipts.keep(actor, order, scheduled=False, facts=None)
         return _accepted(order, receipt.at, scheduled=False, facts=None)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 
-import rfc8785
 from django.db import OperationalError, connection
 from django.utils.translation import gettext_lazy as _
 
 from sagas.facts import Actor, RunFacts
+from tools import canonical
 from workbench.commands._result import Order, Result
 from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, WorkbenchError
 from workbench.models import Receipt
@@ -29,7 +29,7 @@ class StillRunning(WorkbenchError):
 def digest(order: Order) -> str:
     """What was asked, without what was seen: the same wish after a reload is the same wish."""
     asked = {"verb": order.verb, "target": order.handoff_ref, "arguments": _plain(order.arguments)}
-    return hashlib.sha256(rfc8785.dumps(asked)).hexdigest()
+    return canonical.digest(asked)
 
 
 def lock(actor: Actor, command_id: str) -> None:

@@ -11,14 +11,14 @@ from sagas.facts import EntryFacts, RunFacts
 from workbench.commands._result import Change
 from workbench.models import Preview
 
-MOST = 20
+MOST, LAST = 20, 3
 
 
 def snapshot(facts: RunFacts) -> dict[str, Any]:
     """What a page showed, small enough to be stored with every preview."""
     return {
         "version": facts.version,
-        "at": facts.now.isoformat(),
+        "seq": max((entry.seq or 0 for entry in _entries(facts.ref, 0)), default=0),
         "state": str(facts.state),
         "steps": _steps(facts),
         "claim": _claim(facts),
@@ -27,12 +27,17 @@ def snapshot(facts: RunFacts) -> dict[str, Any]:
 
 def changes(facts: RunFacts, preview: Preview | None) -> tuple[Change, ...]:
     """What differs from the preview, then the entries since, oldest first; without one, the last entries."""
-    entries = api.entries(facts.ref)
     if preview is None:
-        return tuple(_entry(entry) for entry in entries[-3:])
-    seen_at = datetime.fromisoformat(preview.seen["at"])
-    since = [entry for entry in entries if entry.at > seen_at]
+        return tuple(_entry(entry) for entry in list(_entries(facts.ref, 0))[-LAST:])
+    since = list(_entries(facts.ref, preview.seen["seq"]))
     return (*_differences(preview.seen, facts), *(_entry(entry) for entry in since[-MOST:]))
+
+
+def _entries(run_ref: str, after_seq: int) -> Iterator[EntryFacts]:
+    """Page by page, however long the trail has become."""
+    while page := api.entries(run_ref, after_seq=after_seq):
+        yield from page
+        after_seq = page[-1].seq or 0
 
 
 def _differences(seen: Mapping[str, Any], facts: RunFacts) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""Escalate: pass a case to the next level, with the reason. It leaves the case to be claimed there."""
+"""Escalate: pass a case to the next level, with the reason. Whoever works on it lets go of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.commands._command import Command
 
 
 class Escalate(Command[ReasonArguments]):
-    """Makes no call; whoever works on the case keeps it."""
+    """Makes no call; the case goes back to the queue, one level up."""
 
     verb: ClassVar[str] = "escalate"
     label: ClassVar[Any] = _("Escalate")

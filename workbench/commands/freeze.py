@@ -46,7 +46,11 @@ class Freeze(SystemCommand[FreezeArguments]):
         return Refusal(answer=Answer.INVALID, code="no_such_place", sentence=sentence, fields=fields)
 
     @classmethod
-    def run(cls, *, actor: Actor, arguments: FreezeArguments) -> None:
+    def run(cls, *, actor: Actor, arguments: FreezeArguments, command_id: str) -> None:
         api.freeze(
-            actor=actor, scope=arguments.scope, applies_to=arguments.applies_to, reason=arguments.reason
+            actor=actor,
+            scope=arguments.scope,
+            applies_to=arguments.applies_to,
+            reason=arguments.reason,
+            command_id=command_id,
         )

@@ -38,5 +38,6 @@ class Unfreeze(SystemCommand[UnfreezeArguments]):
         return Refusal(answer=Answer.CONFLICT, code="not_frozen", sentence=sentence)
 
     @classmethod
-    def run(cls, *, actor: Actor, arguments: UnfreezeArguments) -> None:
-        api.unfreeze(actor=actor, freeze_id=int(arguments.freeze), reason=arguments.reason)
+    def run(cls, *, actor: Actor, arguments: UnfreezeArguments, command_id: str) -> None:
+        freeze = int(arguments.freeze)
+        api.unfreeze(actor=actor, freeze_id=freeze, reason=arguments.reason, command_id=command_id)

@@ -34,7 +34,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{len(read.found)} contracts are in order.")
             return
         try:
-            for line in publishing.publish_contracts(read, actor=COMMAND_LINE):
-                self.stdout.write(line)
+            for done in publishing.publish_contracts(read, actor=COMMAND_LINE):
+                self.stdout.write(done)
         except publishing.REFUSALS as error:
             raise CommandError(str(error)) from error

@@ -1,0 +1,61 @@
+"""The cast, the shipped contracts and cases of each kind, on the real engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sagas import api
+from sagas.facts import RunFacts
+from tests.conftest import Simulator
+from tests.integration.workbench import flows
+from workbench.labs import cast
+
+CUT = {"tool": "send_notice", "mode": "cut"}
+MUTE = {"tool": "query_notice", "mode": "query_down"}
+REFUSED = {"tool": "send_notice", "mode": "refuse"}
+
+
+@pytest.fixture
+def workplace(db_clean: None, simulator: Simulator) -> Simulator:
+    """People, contracts and workflows are there; nothing has been started."""
+    cast.load()
+    flows.publish()
+    return simulator
+
+
+@pytest.fixture
+def unknown_notice(workplace: Simulator) -> RunFacts:
+    """Stock and shipment stand, the notice got no answer, and the status query does not answer either."""
+    workplace.plan(CUT, MUTE)
+    return _in_handoff(flows.start)
+
+
+@pytest.fixture
+def rejected_notice(workplace: Simulator) -> RunFacts:
+    """Stock and shipment stand, the notice was refused for good."""
+    workplace.plan(REFUSED)
+    return _in_handoff(flows.start)
+
+
+@pytest.fixture
+def closed_case(rejected_notice: RunFacts) -> RunFacts:
+    """A case that was accepted and closed."""
+    ref = ref_of(rejected_notice)
+    done = flows.Desk("maya").run(
+        "mark_acceptable", ref, "close-it", end_state="notice_to_be_confirmed", reason=flows.REASON
+    )
+    assert done.accepted, done
+    return api.handoff_facts(ref)
+
+
+def ref_of(facts: RunFacts) -> str:
+    assert facts.handoff is not None
+    return facts.handoff.ref
+
+
+def _in_handoff(start: Callable[[], str]) -> RunFacts:
+    facts = flows.drive_until_still(start())
+    assert facts.handoff is not None, facts.state
+    return facts

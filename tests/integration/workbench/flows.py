@@ -1,0 +1,115 @@
+"""Real cases on the real engine and the simulated world: started, driven in this thread, handed to people."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from sagas import api
+from sagas.executor import drive
+from sagas.facts import Actor, ActorKind, RunFacts
+from sagas.ledger import workers
+from sagas.ledger.advance import claim_next
+from sagas.states import FINAL_RUN_STATES, RunState
+from tools.reader import definition_from_document, read_contract, read_definition
+from tools.world import World
+from workbench.commands import Result, dispatch, make_preview
+from workbench.labs import cast
+from workbench.models import User
+from workbench.queries.people import actor_of
+
+ROOT = Path(__file__).resolve().parents[3]
+AGENT = Actor(kind=ActorKind.AGENT, id="agent:maya/orders", name="orders", role="agent")
+REASON = "Checked with the carrier by phone, nothing arrived."
+_numbers = itertools.count(20_000)
+
+
+def publish() -> None:
+    """The shipped contracts, and the order workflow with a recovery that gives up at once."""
+    for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
+        api.publish_contract(read_contract(path), actor=cast.SYSTEM)
+    document = dict(read_definition(ROOT / "examples" / "order_fulfilment.toml").document)
+    for name, on_failure in (("orders", "handoff"), ("orders_back", "compensate")):
+        steps = [{**step, "on_rejected": on_failure} for step in document["steps"]]
+        quick = {**document, "name": name, "steps": steps, "recovery_deadline_s": 0.1}
+        api.publish_definition(definition_from_document(quick), actor=cast.SYSTEM)
+
+
+def start(definition: str = "orders", **given: Any) -> str:
+    """Start an order of its own number; returns the run's reference."""
+    number = next(_numbers)
+    order = {
+        "order": f"O-{number}",
+        "sku": "SKU-1",
+        "qty": 1,
+        "address": "1 Quay",
+        "amount": "129.00",
+        **given,
+    }
+    started = api.start_run(
+        actor=AGENT, definition=definition, input=order, start_key=f"start-{number}", intent="Send the order"
+    )
+    return started.run_ref
+
+
+def drive_until_still(run_ref: str, *, patience: float = 15.0) -> RunFacts:
+    """Drive everything that is due until the run waits for a person or is final."""
+    owner, world = workers.enrol("test"), World(settings.TOOL_SYSTEMS)
+    deadline = time.monotonic() + patience
+    try:
+        while time.monotonic() < deadline:
+            claimed = claim_next(owner)
+            if claimed is not None:
+                drive(*claimed, world)
+                continue
+            facts = api.run_facts(run_ref)
+            if facts.state in FINAL_RUN_STATES or facts.state is RunState.HANDOFF:
+                return facts
+            time.sleep(0.05)
+        raise AssertionError(f"{run_ref} did not come to rest: {api.run_facts(run_ref).state}")
+    finally:
+        workers.sign_off(owner)
+        world.close()
+
+
+def person(username: str) -> User:
+    return User.objects.get(username=username)
+
+
+class Desk:
+    """A person at the workbench: previews and runs commands as a page would."""
+
+    def __init__(self, username: str) -> None:
+        self.person = person(username)
+        self.actor = actor_of(self.person)
+
+    def preview(self, handoff_ref: str, verb: str, step: str = "") -> str:
+        facts = api.handoff_facts(handoff_ref)
+        return make_preview(actor=self.actor, person=self.person, facts=facts, verb=verb, step=step).id
+
+    def run(self, verb: str, handoff_ref: str, command_id: str, **arguments: Any) -> Result:
+        """Run a verb with the version as it is now and, unless one is given, a preview made for it."""
+        preview_id = arguments.pop("preview_id", None)
+        saw_version = arguments.pop("saw_version", None)
+        if preview_id is None and verb not in ("claim", "release", "comment", "freeze", "unfreeze"):
+            preview_id = self.preview(handoff_ref, verb, arguments.get("step", ""))
+        return dispatch(
+            actor=self.actor,
+            person=self.person,
+            verb=verb,
+            handoff_ref=handoff_ref,
+            command_id=command_id,
+            saw_version=saw_version,
+            arguments=arguments,
+            preview_id=preview_id or "",
+            door="test",
+        )
+
+
+def names(run_ref: str) -> list[str]:
+    """The trail of a run, as entry names."""
+    return [entry.name for entry in api.entries(run_ref)]

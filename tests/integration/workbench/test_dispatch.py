@@ -1,0 +1,382 @@
+"""One command, one effect, one entry; a refusal is an entry and nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sagas import api
+from sagas.facts import RunFacts
+from sagas.states import ActionState, RunState
+from tests.conftest import Simulator
+from tests.integration.workbench import flows
+from tests.integration.workbench.conftest import ref_of
+from tests.integration.workbench.flows import REASON, Desk
+from workbench.commands import _dispatch, _previews
+from workbench.errors import Answer
+from workbench.models import Preview, Receipt
+
+
+def state_of(facts: RunFacts) -> tuple[Any, ...]:
+    fresh = api.run_facts(facts.ref)
+    return fresh.version, fresh.state, [(a.step, a.state, a.version) for a in fresh.actions], fresh.handoff
+
+
+@pytest.mark.requirement("S1-6", "S1-9")
+def test_a_double_click_has_one_effect_and_says_that_it_ran_once(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    preview = maya.preview(ref, "compensate")
+
+    first = maya.run("compensate", ref, "click-1", preview_id=preview, reason=REASON)
+    second = maya.run("compensate", ref, "click-1", preview_id=preview, reason=REASON)
+
+    assert (first.status, first.http_status) == (Answer.ACCEPTED, 202)
+    assert (second.status, second.http_status, second.replayed) == (Answer.DUPLICATE, 200, True)
+    assert "It ran once." in str(second.sentence)
+    assert second.at == first.at
+    assert Receipt.objects.count() == 1
+    facts = flows.drive_until_still(rejected_notice.ref)
+    assert facts.state is RunState.COMPENSATED
+
+
+@pytest.mark.requirement("S1-6")
+def test_another_wish_under_a_used_command_id_is_misuse_and_does_nothing(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    maya.run("comment", ref, "id-1", text="The carrier knows.")
+    before = state_of(rejected_notice)
+
+    result = maya.run("comment", ref, "id-1", text="The carrier does not know.")
+
+    assert (result.status, result.code, result.http_status) == (Answer.INVALID, "command_id_reused", 422)
+    assert state_of(rejected_notice) == before
+
+
+def test_the_same_command_id_of_somebody_else_is_another_command(rejected_notice: RunFacts) -> None:
+    ref = ref_of(rejected_notice)
+    Desk("maya").run("comment", ref, "id-1", text="Mine.")
+
+    result = Desk("jonas").run("comment", ref, "id-1", text="Mine too.")
+
+    assert result.status is Answer.ACCEPTED
+
+
+@pytest.mark.requirement("S1-6")
+def test_a_stale_page_is_told_what_changed_and_nothing_is_done(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    preview = maya.preview(ref, "compensate")
+    Desk("jonas").run("comment", ref, "jonas-1", text="I am on the phone with the customer.")
+    before = state_of(rejected_notice)
+
+    result = maya.run(
+        "compensate",
+        ref,
+        "maya-1",
+        preview_id=preview,
+        saw_version=rejected_notice.version,
+        reason=REASON,
+    )
+
+    assert (result.status, result.code, result.http_status) == (Answer.CONFLICT, "stale", 409)
+    assert [(c.kind, c.what, c.by) for c in result.changed if c.kind == "entry"] == [
+        ("entry", "human.handoff.commented", "Jonas Brandt")
+    ]
+    assert ("version", str(rejected_notice.version), str(rejected_notice.version + 1)) in [
+        (c.what, c.saw, c.now) for c in result.changed
+    ]
+    assert state_of(rejected_notice) == before
+    assert flows.names(rejected_notice.ref)[-1] == "command.refused"
+
+
+def test_a_conflict_does_not_use_up_the_command_id(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    old = maya.preview(ref, "compensate")
+    Desk("jonas").run("comment", ref, "jonas-1", text="A remark in between.")
+    assert maya.run("compensate", ref, "maya-1", preview_id=old, reason=REASON).status is Answer.CONFLICT
+
+    result = maya.run("compensate", ref, "maya-1", reason=REASON)
+
+    assert result.status is Answer.ACCEPTED
+
+
+@pytest.mark.requirement("S0-46")
+def test_two_tabs_after_success_show_what_happened_since(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    first, second = maya.preview(ref, "compensate"), maya.preview(ref, "compensate")
+    maya.run("compensate", ref, "tab-1", preview_id=first, reason=REASON)
+    flows.drive_until_still(rejected_notice.ref)
+
+    late = maya.run("compensate", ref, "tab-2", preview_id=second, reason=REASON)
+
+    assert late.status is Answer.CONFLICT
+    changed = {c.what: (c.saw, c.now) for c in late.changed if c.kind == "step"}
+    assert changed["create_shipment"] == ("confirmed", "compensated, compensation confirmed")
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "field"),
+    [
+        ("retry", {"step": "send_notice", "reason": "because"}, "reason"),
+        ("retry", {"step": "", "reason": REASON}, "step"),
+        ("retry", {"step": "no_such_step", "reason": REASON}, "step"),
+        ("compensate", {"reason": REASON, "steps": ["no_such_step"]}, "steps"),
+        ("mark_acceptable", {"reason": REASON, "end_state": "no_such_state"}, "end_state"),
+        ("comment", {"text": " "}, "text"),
+        ("escalate", {"reason": REASON, "to": "the boss"}, "to"),
+    ],
+)
+def test_a_mistake_in_the_form_names_its_field_and_leaves_an_entry(
+    rejected_notice: RunFacts, verb: str, arguments: dict[str, Any], field: str
+) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    step = arguments.get("step", "") if arguments.get("step") == "send_notice" else ""
+    preview = (
+        ""
+        if verb == "comment"
+        else maya.preview(ref, verb, step or ("send_notice" if verb == "retry" else ""))
+    )
+    before = state_of(rejected_notice)
+
+    result = maya.run(verb, ref, "form-1", preview_id=preview, **arguments)
+
+    assert (result.status, result.http_status) == (Answer.INVALID, 422)
+    assert set(result.field_errors) == {field}
+    assert state_of(rejected_notice) == before
+    assert flows.names(rejected_notice.ref)[-1] == "command.refused"
+    assert not Receipt.objects.exists()
+
+
+@pytest.mark.parametrize("username", ["oskar", "ada"])
+def test_those_who_may_not_are_refused_with_an_entry(rejected_notice: RunFacts, username: str) -> None:
+    before = state_of(rejected_notice)
+
+    result = Desk(username).run("claim", ref_of(rejected_notice), "try-1")
+
+    assert (result.status, result.http_status) == (Answer.FORBIDDEN, 403)
+    assert state_of(rejected_notice) == before
+    last = api.entries(rejected_notice.ref)[-1]
+    assert (last.name, last.actor_id, last.after["code"]) == ("command.refused", username, "role")
+
+
+def test_a_role_lost_while_the_page_was_open_counts_at_once(rejected_notice: RunFacts) -> None:
+    from workbench.commands import people
+    from workbench.labs import cast
+    from workbench.roles import Role
+
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    preview = maya.preview(ref, "compensate")
+    people.take_role(actor=cast.SYSTEM, person=maya.person, role=Role.OPERATOR, reason="She changes teams")
+
+    result = maya.run("compensate", ref, "late-1", preview_id=preview, reason=REASON)
+
+    assert result.status is Answer.FORBIDDEN
+
+
+@pytest.mark.requirement("S1-16")
+def test_a_write_without_its_preview_is_refused(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    other = maya.preview(ref, "escalate")
+
+    missing = maya.run("compensate", ref, "p-1", preview_id="", reason=REASON)
+    of_other = maya.run("compensate", ref, "p-2", preview_id=other, reason=REASON)
+    of_jonas = Desk("jonas").run(
+        "compensate", ref, "p-3", preview_id=maya.preview(ref, "compensate"), reason=REASON
+    )
+
+    assert (missing.code, missing.http_status) == ("preview_needed", 422)
+    assert (of_other.code, of_other.http_status) == ("preview_of_other", 422)
+    assert (of_jonas.code, of_jonas.http_status) == ("preview_expired", 410)
+
+
+def test_an_expired_preview_is_gone(rejected_notice: RunFacts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_previews, "LIFE", timedelta(microseconds=1))
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+
+    result = maya.run("compensate", ref, "old-1", reason=REASON)
+
+    assert (result.status, result.http_status) == (Answer.EXPIRED, 410)
+
+
+def test_a_broken_receipt_takes_the_whole_command_with_it(
+    rejected_notice: RunFacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no room on the disk")
+
+    before = (state_of(rejected_notice), flows.names(rejected_notice.ref))
+    monkeypatch.setattr(_dispatch._receipts, "keep", broken)
+
+    with pytest.raises(RuntimeError, match="no room"):
+        Desk("maya").run("compensate", ref_of(rejected_notice), "boom-1", reason=REASON)
+
+    assert (state_of(rejected_notice), flows.names(rejected_notice.ref)) == before
+    assert not Receipt.objects.exists()
+
+
+@pytest.mark.requirement("S4-20")
+@pytest.mark.parametrize("verb", ["retry", "compensate", "mark_acceptable", "escalate", "claim", "comment"])
+def test_a_broken_entry_takes_the_whole_command_with_it(
+    rejected_notice: RunFacts, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the trail cannot be written")
+
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    arguments = {
+        "retry": {"step": "send_notice", "reason": REASON},
+        "compensate": {"reason": REASON},
+        "mark_acceptable": {"end_state": "notice_to_be_confirmed", "reason": REASON},
+        "escalate": {"reason": REASON},
+        "claim": {},
+        "comment": {"text": "A remark."},
+    }[verb]
+    needs = verb not in ("claim", "comment")
+    preview = maya.preview(ref, verb, str(arguments.get("step", ""))) if needs else ""
+    before = state_of(rejected_notice)
+    monkeypatch.setattr("sagas.entries.insert", broken)
+
+    with pytest.raises(RuntimeError, match="trail"):
+        maya.run(verb, ref, "boom-1", preview_id=preview, **arguments)
+
+    assert state_of(rejected_notice) == before
+    assert not Receipt.objects.exists()
+
+
+def test_the_first_action_claims_the_case_and_a_remark_does_not(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    maya.run("comment", ref, "c-1", text="Only looking.")
+    after_remark = api.handoff_facts(ref).handoff
+    maya.run("mark_acceptable", ref, "c-2", end_state="all_confirmed", reason=REASON)
+    after_refusal = api.handoff_facts(ref).handoff
+    maya.run("claim", ref, "c-3")
+    after_claim = api.handoff_facts(ref).handoff
+
+    assert after_remark is not None
+    assert after_refusal is not None
+    assert after_claim is not None
+    assert (after_remark.claimed_by, after_refusal.claimed_by, after_claim.claimed_by) == ("", "", "maya")
+
+
+@pytest.mark.requirement("S3-8")
+def test_a_query_claims_is_queued_and_settles_the_case(
+    unknown_notice: RunFacts, workplace: Simulator
+) -> None:
+    ref = ref_of(unknown_notice)
+    workplace.plan({"tool": "query_notice", "mode": "ok"})
+
+    result = Desk("maya").run("query_status", ref, "q-1", step="send_notice")
+
+    assert (result.status, result.http_status, result.scheduled) == (Answer.ACCEPTED, 202, True)
+    assert "queued" in str(result.sentence)
+    assert result.facts is not None
+    assert result.facts.handoff is not None
+    assert result.facts.handoff.claimed_by == "maya"
+    facts = flows.drive_until_still(unknown_notice.ref)
+    assert facts.action("send_notice").state is ActionState.CONFIRMED
+
+
+@pytest.mark.requirement("S0-23", "S0-25")
+def test_accepting_starts_nothing_and_compensates_nothing(
+    unknown_notice: RunFacts, workplace: Simulator
+) -> None:
+    maya, ref = Desk("maya"), ref_of(unknown_notice)
+    before = [record for record in workplace.ledger() if record["kind"] == "effect"]
+
+    result = maya.run("mark_acceptable", ref, "a-1", end_state="notice_to_be_confirmed", reason=REASON)
+
+    assert result.status is Answer.ACCEPTED, result
+    facts = api.run_facts(unknown_notice.ref)
+    assert facts.state is RunState.CLOSED_ACCEPTED
+    assert [record for record in workplace.ledger() if record["kind"] == "effect"] == before
+
+
+@pytest.mark.requirement("S0-25")
+def test_an_end_state_that_does_not_hold_is_not_accepted(
+    unknown_notice: RunFacts, workplace: Simulator
+) -> None:
+    maya, ref = Desk("maya"), ref_of(unknown_notice)
+    before = state_of(unknown_notice)
+
+    unmet = maya.run("mark_acceptable", ref, "a-1", end_state="all_confirmed", reason=REASON)
+    workplace.plan({"tool": "get_shipment", "mode": "query_down"})
+    unread = maya.run("mark_acceptable", ref, "a-2", end_state="notice_to_be_confirmed", reason=REASON)
+
+    assert (unmet.status, unmet.code) == (Answer.CONFLICT, "end_state_unmet")
+    assert (unread.status, unread.code) == (Answer.CONFLICT, "end_state_unread")
+    assert "shipment" in str(unread.sentence)
+    assert state_of(unknown_notice) == before
+
+
+def test_an_unproven_word_of_an_operator_on_an_irreversible_step_goes_to_a_lead(
+    unknown_notice: RunFacts,
+) -> None:
+    ref = ref_of(unknown_notice)
+    said = {"step": "send_notice", "reference": "MSG-7", "reason": REASON}
+
+    operator = Desk("maya").run("resolve_happened", ref, "r-1", **said)
+    lead = Desk("lin").run("resolve_happened", ref, "r-2", **said)
+
+    assert (operator.status, operator.code) == (Answer.FORBIDDEN, "unproven_irreversible")
+    assert lead.status is Answer.ACCEPTED, lead
+
+
+@pytest.mark.requirement("S3-8")
+def test_a_reference_that_a_read_disproves_is_refused_and_the_right_one_is_taken(
+    unknown_notice: RunFacts, workplace: Simulator
+) -> None:
+    maya, ref = Desk("maya"), ref_of(unknown_notice)
+    workplace.plan({"tool": "query_notice", "mode": "ok"})
+    (notice,) = [r for r in workplace.ledger(tool="send_notice") if r["kind"] == "effect"]
+    right = str(notice["detail"].get("id") or notice["detail"].get("message_id"))
+
+    wrong = maya.run("resolve_happened", ref, "r-1", step="send_notice", reference="M-0000", reason=REASON)
+    good = maya.run("resolve_happened", ref, "r-2", step="send_notice", reference=right, reason=REASON)
+
+    assert (wrong.status, wrong.code, set(wrong.field_errors)) == (Answer.INVALID, "disproved", {"reference"})
+    assert good.status is Answer.ACCEPTED, good
+    assert api.run_facts(unknown_notice.ref).action("send_notice").provider_ref == right
+
+
+def test_no_case_and_no_verb_are_answered_and_logged(workplace: Simulator) -> None:
+    maya = Desk("maya")
+
+    no_case = maya.run("claim", "HF-9", "n-1")
+    no_verb = maya.run("comment", "HF-9", "n-2", text="x")
+
+    assert (no_case.status, no_case.http_status) == (Answer.NOT_FOUND, 404)
+    assert no_verb.status is Answer.NOT_FOUND
+
+
+@pytest.mark.requirement("S4-1")
+def test_one_freezes_and_a_lead_or_admin_lifts(rejected_notice: RunFacts) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+
+    frozen = maya.run("freeze", "", "f-1", scope="forward", reason="The notify gateway sends twice")
+    retry = maya.run("retry", ref, "f-2", preview_id="none", step="send_notice", reason=REASON)
+    (freeze,) = api.freezes()
+    own = maya.run("unfreeze", "", "f-3", freeze=str(freeze.id), reason="It is repaired, they say")
+    lifted = Desk("ada").run("unfreeze", "", "f-4", freeze=str(freeze.id), reason="It is repaired, I saw it")
+    again = Desk("lin").run("unfreeze", "", "f-5", freeze=str(freeze.id), reason="It is repaired, they say")
+
+    assert frozen.status is Answer.ACCEPTED
+    assert (retry.status, retry.http_status) == (Answer.FROZEN, 423)
+    assert own.status is Answer.FORBIDDEN
+    assert lifted.status is Answer.ACCEPTED
+    assert (again.status, again.code) == (Answer.CONFLICT, "not_frozen")
+    assert api.freezes() == ()
+
+
+@pytest.mark.requirement("S4-28")
+@pytest.mark.parametrize("table", [Receipt, Preview])
+def test_receipts_and_previews_can_neither_be_changed_nor_removed(
+    rejected_notice: RunFacts, table: type[Receipt] | type[Preview]
+) -> None:
+    from django.db import ProgrammingError
+
+    Desk("maya").run("compensate", ref_of(rejected_notice), "kept-1", reason=REASON)
+
+    with pytest.raises(ProgrammingError, match="permission denied"):
+        table.objects.update(verb="something_else")
+    with pytest.raises(ProgrammingError, match="permission denied"):
+        table.objects.all().delete()

@@ -1,0 +1,231 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sagas.facts import PreviewFacts, RunFacts
+from sagas.states import HandoffState
+from tests.unit.workbench.cases import AGENT, NOW, action, case, claimed, frozen, handoff, person
+from tools.contract import Level
+from workbench import policies
+from workbench.commands import COMMANDS
+from workbench.errors import Answer, Refusal
+from workbench.policies import Permission
+from workbench.roles import Role
+
+
+@pytest.fixture(autouse=True)
+def planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan needs the published contracts; here nothing in it is irreversible."""
+    plan = PreviewFacts(verb="", step="", calls=(), outcomes=(), irreversible=(), needs_signoff=False)
+    monkeypatch.setattr(policies.api, "preview", lambda *_, **__: plan)
+
+
+SETTLERS = {Role.OPERATOR, Role.LEAD, Role.APPROVER}
+
+
+def refusal(
+    verb: str,
+    facts: RunFacts | None = None,
+    *,
+    who: str = "maya",
+    role: Role | None = Role.OPERATOR,
+    step: str = "",
+) -> Refusal | None:
+    roles = frozenset() if role is None else frozenset({role})
+    return policies.why_not(actor=person(who), roles=roles, facts=facts or case(), verb=verb, step=step)
+
+
+@pytest.mark.requirement("S3-15")
+@pytest.mark.parametrize("role", [*Role, None])
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_only_those_who_settle_cases_hold_any_verb(verb: str, role: Role | None) -> None:
+    refused = refusal(verb, role=role)
+
+    if role in SETTLERS:
+        assert refused is None or refused.answer is not Answer.FORBIDDEN or refused.code == "risk_limit"
+    else:
+        assert refused is not None
+        assert refused.answer is Answer.FORBIDDEN
+        assert "operator" in str(refused.sentence)
+
+
+@pytest.mark.requirement("S3-14", "S4-18")
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_an_agent_holds_no_verb_whatever_roles_are_claimed_for_it(verb: str) -> None:
+    refused = policies.why_not(actor=AGENT, roles=frozenset(Role), facts=case(), verb=verb)
+
+    assert refused is not None
+    assert refused.code == "people_only"
+
+
+def test_a_case_held_by_another_says_who_and_since_when() -> None:
+    refused = refusal("retry", case("rejected", handoff=claimed("jonas")), step="send_notice")
+
+    assert refused is not None
+    assert (refused.answer, refused.code) == (Answer.CONFLICT, "held")
+    assert str(refused.sentence) == "Jonas works on this since 10:27."
+
+
+def test_an_expired_claim_is_free() -> None:
+    lapsed = case("rejected", handoff=claimed("jonas", minutes_left=0))
+
+    assert refusal("claim", lapsed) is None
+    assert refusal("retry", lapsed, step="send_notice") is None
+
+
+def test_a_lead_may_take_a_claim_over_and_an_operator_may_not() -> None:
+    held = case(handoff=claimed("jonas"))
+
+    assert refusal("claim", held, who="lin", role=Role.LEAD) is None
+    assert refusal("claim", held) is not None
+    assert refusal("query_status", held, who="lin", role=Role.LEAD, step="send_notice") is not None
+
+
+def test_a_remark_needs_no_claim_and_only_the_holder_releases() -> None:
+    held = case(handoff=claimed("jonas"))
+
+    assert refusal("comment", held) is None
+    assert refusal("release", held, who="jonas") is None
+    not_mine = refusal("release", held)
+    assert not_mine is not None
+    assert not_mine.code == "not_yours"
+
+
+def test_a_closed_case_takes_nothing_but_a_remark() -> None:
+    closed = case(handoff=handoff(state=HandoffState.RESOLVED, resolved_at=NOW - timedelta(minutes=1)))
+
+    for verb in COMMANDS:
+        refused = refusal(verb, closed)
+        assert (refused is None) == (verb == "comment"), verb
+
+
+@pytest.mark.requirement("S4-1")
+@pytest.mark.parametrize(
+    ("scope", "stopped"),
+    [
+        ("forward", {"retry", "resume"}),
+        ("writes", {"retry", "resume", "compensate", "stop_and_compensate"}),
+        (
+            "everything",
+            {
+                "retry",
+                "resume",
+                "compensate",
+                "stop_and_compensate",
+                "resolve_happened",
+                "resolve_not_happened",
+                "mark_acceptable",
+            },
+        ),
+    ],
+)
+def test_a_freeze_stops_what_its_scope_says_and_never_a_status_query(scope: str, stopped: set[str]) -> None:
+    facts = case(freezes=(frozen(scope),))
+
+    assert {verb for verb in COMMANDS if policies.freeze_on(facts, verb)} == stopped
+
+
+@pytest.mark.requirement("S4-1")
+def test_a_freeze_only_covers_its_place() -> None:
+    at = {
+        place: policies.freeze_on(
+            case("rejected", freezes=(frozen("forward", place),)), "retry", "send_notice"
+        )
+        for place in (
+            "all",
+            "workflow:order_fulfilment",
+            "team:fulfilment",
+            "tool:send_notice",
+            "tool:send_sms",
+        )
+    }
+
+    assert [place for place, freeze in at.items() if freeze is None] == ["tool:send_sms"]
+
+
+def test_a_frozen_verb_says_by_whom_and_why() -> None:
+    refused = refusal("retry", case("rejected", freezes=(frozen("forward"),)), step="send_notice")
+
+    assert refused is not None
+    assert refused.answer is Answer.FROZEN
+    assert "Ada" in str(refused.sentence)
+    assert "the CRM moves" in str(refused.sentence)
+
+
+@pytest.mark.requirement("S0-11", "S0-16", "S3-10")
+def test_a_blind_retry_of_an_unknown_send_is_refused_for_everybody() -> None:
+    for role in SETTLERS:
+        refused = refusal("retry", role=role, step="send_notice")
+        assert refused is not None
+        assert refused.code == "unknown_and_no_key"
+
+
+@pytest.mark.parametrize(
+    ("amount", "level"),
+    [
+        ("", Level.LOW),
+        ("free", Level.LOW),
+        ("999.99", Level.LOW),
+        ("1000", Level.MEDIUM),
+        ("-10000", Level.HIGH),
+        ("250000.00", Level.CRITICAL),
+    ],
+)
+def test_the_amount_has_its_band(amount: str, level: Level) -> None:
+    assert policies.amount_level(amount) is level
+
+
+@pytest.mark.parametrize(
+    ("amount", "may"),
+    [
+        ("129.00", {Role.OPERATOR, Role.LEAD, Role.APPROVER}),
+        ("12000.00", {Role.LEAD}),
+        ("120000.00", set()),
+    ],
+)
+def test_risk_limits_who_decides_and_the_sentence_says_who_can(amount: str, may: set[Role]) -> None:
+    facts = case("rejected", amount=amount)
+
+    allowed = {role for role in SETTLERS if refusal("mark_acceptable", facts, role=role) is None}
+
+    assert allowed == may
+    if Role.OPERATOR not in may:
+        refused = refusal("mark_acceptable", facts)
+        assert refused is not None
+        assert refused.code == "risk_limit"
+        assert ("lead" in str(refused.sentence)) == (Role.LEAD in may)
+
+
+def test_an_unproven_word_on_an_irreversible_step_takes_a_lead() -> None:
+    sent = action(3, "send_notice", "unknown")
+    booked = action(2, "create_shipment", "unknown")
+
+    for role in SETTLERS - {Role.LEAD}:
+        assert policies.why_not_unproven(roles=frozenset({role}), action=sent) is not None
+        assert policies.why_not_unproven(roles=frozenset({role}), action=booked) is None
+    assert policies.why_not_unproven(roles=frozenset({Role.LEAD}), action=sent) is None
+
+
+@pytest.mark.parametrize("role", [*Role, None])
+def test_admins_and_nobodies_see_no_case_and_only_lead_and_admin_lift_a_freeze(role: Role | None) -> None:
+    roles = frozenset() if role is None else frozenset({role})
+    may = {
+        permission
+        for permission in Permission
+        if policies.why_not_permitted(actor=person("x"), roles=roles, permission=permission) is None
+    }
+
+    assert (Permission.READ in may) == (role in {*SETTLERS, Role.AUDITOR, Role.OWNER})
+    assert (Permission.UNFREEZE in may) == (role in {Role.LEAD, Role.ADMIN})
+    assert (Permission.FREEZE in may) == (role in {*SETTLERS, Role.ADMIN})
+
+
+@pytest.mark.requirement("S3-14")
+def test_a_token_sees_only_the_runs_it_started() -> None:
+    mine, other = case(), case(started_by="agent:maya/other")
+
+    assert policies.sees(actor=AGENT, roles=frozenset(), facts=mine)
+    assert not policies.sees(actor=AGENT, roles=frozenset(Role), facts=other)
+    assert policies.sees(actor=person("o", "auditor"), roles=frozenset({Role.AUDITOR}), facts=other)
+    assert not policies.sees(actor=person("a", "admin"), roles=frozenset({Role.ADMIN}), facts=replace(mine))
