@@ -20,7 +20,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from workbench.labs.embedded import Profile, Servers, forget, is_served
+from workbench.labs.datafolder import forget, is_served
+from workbench.labs.embedded import Profile, Servers
 
 FOLDER = "amends-test-"
 LOOPBACK = ("127.", "::1", "localhost")

