@@ -32,15 +32,17 @@ _COMPARING = frozenset({"equals", "not_equals", "one_of", "at_least", "at_most"}
 def faults_of_contract(document: Json) -> Iterator[Fault]:
     """Everything that does not agree, in no particular order."""
     yield from _classes(document)
-    yield from _schemas(document)
     yield from _statuses(document)
     yield from _codes(document)
     yield from _retries(document)
     yield from _limits(document)
-    yield from _http(document)
-    yield from _places(document)
-    yield from _bindings(document)
     yield from _conditions(document)
+    unsound = list(_schemas(document))
+    yield from unsound
+    if not unsound:  # only sound schemas can be asked what they declare
+        yield from _http(document)
+        yield from _places(document)
+        yield from _bindings(document)
 
 
 def _classes(document: Json) -> Iterator[Fault]:

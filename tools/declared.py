@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.contract import Json
-from tools.pointers import find, parts
+from tools.pointers import find, is_pointer, parts
 
 _COMBINED = ("allOf", "anyOf", "oneOf")
 
@@ -29,7 +29,8 @@ def _declares(schema: Json, path: tuple[str, ...], root: Json, hops: int) -> boo
     if not path or hops > 50:
         return True
     if "$ref" in schema:
-        target = find(root, str(schema["$ref"]).removeprefix("#"))
+        inside = str(schema["$ref"]).removeprefix("#")
+        target = find(root, inside) if is_pointer(inside) else None
         return _declares(target, path, root, hops + 1) if isinstance(target, dict) else True
     for keyword in _COMBINED:
         if keyword in schema:

@@ -14,11 +14,13 @@ from tools.problems import Fault, Path
 
 def faults_of_definition(document: Json) -> Iterator[Fault]:
     """Everything that does not agree, in no particular order."""
-    for inner, message in faults_of_schema(document["input_schema"]):
-        yield Fault(path=("input_schema", *inner), message=message, remedy="See JSON Schema 2020-12.")
     yield from _twice(document, "steps")
     yield from _twice(document, "end_states")
-    yield from _bindings(document)
+    unsound = faults_of_schema(document["input_schema"])
+    for inner, message in unsound:
+        yield Fault(path=("input_schema", *inner), message=message, remedy="See JSON Schema 2020-12.")
+    if not unsound:  # only a sound schema can be asked what it declares
+        yield from _bindings(document)
     for path, condition in _conditions(document):
         if "step" not in condition:
             yield from value_faults(condition, path)

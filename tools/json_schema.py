@@ -15,7 +15,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from tools.contract import Json
-from tools.pointers import pointer_to
+from tools.pointers import MISSING, find, is_pointer, pointer_to
 
 _LONGEST = 200
 
@@ -34,6 +34,18 @@ def schema_fault(schema: Json | None, value: Json) -> str:
     return f"{where} {_reason(error.validator, error.validator_value)}"[:_LONGEST]
 
 
+def schema_faults(schema: Json | None, value: Json) -> tuple[tuple[str, str], ...]:
+    """Every place where `value` does not fit `schema`: (JSON pointer, sentence without the value) each."""
+    if schema is None:
+        return ()
+    errors = _validator(json.dumps(schema, sort_keys=True)).iter_errors(value)
+    ordered = sorted(errors, key=lambda error: [str(part) for part in error.absolute_path])
+    return tuple(
+        (pointer_to(tuple(error.absolute_path)), _reason(error.validator, error.validator_value)[:_LONGEST])
+        for error in ordered
+    )
+
+
 @lru_cache(maxsize=512)
 def _validator(schema_text: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema_text), registry=Registry())
@@ -46,21 +58,26 @@ def faults_of_schema(schema: Json) -> list[tuple[tuple[str | int, ...], str]]:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         faults.append((tuple(error.absolute_path), f"is no valid JSON Schema: {error.message[:_LONGEST]}"))
-    faults.extend(_foreign_references(schema, ()))
+    faults.extend(_dead_references(schema, (), schema))
     return faults
 
 
-def _foreign_references(schema: Json, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], str]]:
+def _dead_references(
+    schema: Json, path: tuple[str | int, ...], root: Json
+) -> list[tuple[tuple[str | int, ...], str]]:
     faults: list[tuple[tuple[str | int, ...], str]] = []
     if isinstance(schema, dict):
         for name, part in schema.items():
             here = (*path, name)
-            if name in {"$ref", "$dynamicRef"} and isinstance(part, str) and not part.startswith("#"):
-                faults.append((here, "refers to a schema outside of this file"))
-            faults.extend(_foreign_references(part, here))
+            if name in {"$ref", "$dynamicRef"} and isinstance(part, str):
+                if not part.startswith("#"):
+                    faults.append((here, "refers to a schema outside of this file"))
+                elif is_pointer(part[1:]) and find(root, part[1:]) is MISSING:
+                    faults.append((here, "refers to a place that is not in this schema"))
+            faults.extend(_dead_references(part, here, root))
     elif isinstance(schema, list):
         for index, part in enumerate(schema):
-            faults.extend(_foreign_references(part, (*path, index)))
+            faults.extend(_dead_references(part, (*path, index), root))
     return faults
 
 

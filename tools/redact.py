@@ -22,7 +22,7 @@ _PEM = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,30}
 _VENDOR = r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bxox[abposr]-[A-Za-z0-9-]{10,}"
 _NOT_A_LETTER = re.compile(r"[^a-z]")
 _DETECTORS = tuple(
-    (re.compile(pattern), replacement)
+    (re.compile(pattern, re.ASCII), replacement)
     for pattern, replacement in (
         (_PEM, MASK),
         (r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", MASK),
@@ -38,7 +38,7 @@ _DETECTORS = tuple(
         ),
     )
 )
-_CARD = re.compile(r"(?<![\dA-Za-z._-])(?:\d[ -]?){12,18}\d(?![\dA-Za-z_-])")
+_CARD = re.compile(r"(?<![\dA-Za-z_-])(?<!\d\.)(?:\d[ -]?){12,18}\d(?![\dA-Za-z_-])", re.ASCII)
 _ISSUER = re.compile(r"4|5[1-5]|2[2-7]|3[47]|35|6011|65|64[4-9]")
 
 

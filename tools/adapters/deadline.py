@@ -159,7 +159,7 @@ class DeadlineBackend(httpcore2.NetworkBackend):
 @dataclass(kw_only=True)
 class _Resolving:
     addresses: list[str] = field(default_factory=list)
-    problem: OSError | None = None
+    problem: Exception | None = None
 
 
 def _addresses(host: str, port: int, clock: Clock) -> list[str]:
@@ -174,7 +174,7 @@ def _addresses(host: str, port: int, clock: Clock) -> list[str]:
         try:
             infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             found.addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             found.problem = error
 
     thread = threading.Thread(target=resolve, name=f"resolve {host}", daemon=True)
