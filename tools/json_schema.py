@@ -6,6 +6,7 @@ Never fetches a schema: a reference outside the document is a fault, not a downl
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +27,7 @@ def schema_fault(schema: Json | None, value: Json) -> str:
         return ""
     try:
         error = best_match(_validator(json.dumps(schema, sort_keys=True)).iter_errors(value))
-    except (Unresolvable, RecursionError) as broken:
+    except (Unresolvable, RecursionError, ArithmeticError, re.error) as broken:
         return f"its schema cannot be applied ({type(broken).__name__})"
     if error is None:
         return ""

@@ -38,9 +38,11 @@ from tools.contract import (
 from tools.contract_rules import faults_of_contract
 from tools.definition import Business, Definition, EndState, OnFailure, Step, StepIs
 from tools.definition_rules import faults_of_definition
-from tools.positions import Positions, Unparsable, line_and_column, read_json, read_toml
+from tools.json_text import read_json
+from tools.positions import Positions, Unparsable, line_and_column
 from tools.problems import Fault, FileProblems, Problem, spell
 from tools.structure import faults_of_form
+from tools.toml_text import read_toml
 
 LARGEST_FILE = 4_194_304
 

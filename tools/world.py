@@ -39,7 +39,7 @@ class World:
 
     def __init__(self, systems: Mapping[str, str]) -> None:
         self._systems = dict(systems)
-        self._http = http.HttpAdapter()
+        self._http = http.HttpAdapter(tls=any(url.startswith("https:") for url in self._systems.values()))
 
     def close(self) -> None:
         """Drop what is still open."""

@@ -133,11 +133,14 @@ def _json(body: Json) -> bytes:
 
 
 class HttpAdapter:
-    """Makes calls; one for all threads. `close` ends it."""
+    """Makes calls; one for all threads. `close` ends it.
 
-    def __init__(self) -> None:
+    Without `tls` no authority is loaded (which takes a while), so no TLS connection can come about.
+    """
+
+    def __init__(self, *, tls: bool = True) -> None:
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=ssl.create_default_context(),
+            ssl_context=ssl.create_default_context() if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             max_connections=None,
             max_keepalive_connections=0,
             retries=0,

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.positions import Unparsable, read_json, read_toml
+from tools.json_text import read_json
+from tools.positions import Unparsable
+from tools.toml_text import read_toml
 
 TOML = '''\
 top = 1
