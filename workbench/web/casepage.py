@@ -89,9 +89,7 @@ def preview_context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]
 def _pick(offers: tuple[Offer, ...], wish: Wish) -> str:
     """The picked action; what cannot be done any more stays picked only to keep its draft."""
     if wish.pick is None:
-        return next(
-            (_id(offer) for offer in offers if offer.allowed and offer.verb == decide.READ_ONLY), ""
-        )
+        return next((_id(offer) for offer in offers if offer.allowed and offer.verb == decide.READ_ONLY), "")
     return wish.pick if any(_id(offer) == wish.pick for offer in offers) else ""
 
 
@@ -118,13 +116,17 @@ def _preview(
 
 def _shown(made: Preview, offer: Offer, facts: RunFacts, wish: Wish, reader: Reader) -> decide.Shown:
     fields = forms.fields(offer.fields, draft=wish.draft, errors=wish.errors, choices=_choices(made, facts))
-    return decide.shown(made, label=offer.label, clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex)
+    return decide.shown(
+        made, label=offer.label, clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex
+    )
 
 
 def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]]]:
     """What can be chosen: end states by how they hold; steps in the order in which they would be made up for."""
     names = {action.step: f"{action.step} ({action.tool})" for action in steps.current(facts)}
-    planned = list(dict.fromkeys(call.step for call in made.calls if call.changes_state and call.step in names))
+    planned = list(
+        dict.fromkeys(call.step for call in made.calls if call.changes_state and call.step in names)
+    )
     several = len(planned) > 1
     return {
         "end_state": decide.met_ends(made),

@@ -96,13 +96,19 @@ def _field(
         kind=_WIDGETS.get(field.kind, "text"),
         value=value if isinstance(value, str) else "",
         help=field.help,
-        note=_("kept in the audit trail") if reason else "" if field.required else _("optional"),
+        note=_note(field),
         placeholder=_("What did you see, and why is this right?") if reason else "",
         error=errors.get(field.name, ""),
         required=field.required,
         most=field.max_length,
         choices=tuple(Choice(value=code, label=label, picked=code in picked) for code, label in known),
     )
+
+
+def _note(field: ArgumentField) -> str:
+    if field.kind is Kind.REASON:
+        return _("kept in the audit trail")
+    return "" if field.required or field.kind is Kind.CHOICE else _("optional")
 
 
 def arguments(asked: Iterable[ArgumentField], data: QueryDict) -> dict[str, object]:

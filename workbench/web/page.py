@@ -6,7 +6,6 @@ Owns the reader and rendering; decides no rights beyond asking the policies. Mus
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, cast
 

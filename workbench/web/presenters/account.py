@@ -44,12 +44,20 @@ def page(
     own_names = {"en": "English", "zh-hans": "简体中文"}
     fields = (
         Field(
-            name="language", label=_("Language"), kind="select", value=language,
+            name="language",
+            label=_("Language"),
+            kind="select",
+            value=language,
             error=" ".join(errors.get("language", ())),
-            choices=tuple(Choice(value=code, label=own_names.get(code, code)) for code, __ in settings.LANGUAGES),
+            choices=tuple(
+                Choice(value=code, label=own_names.get(code, code)) for code, __ in settings.LANGUAGES
+            ),
         ),
         Field(
-            name="time_zone", label=_("Time zone"), kind="select", value=zone,
+            name="time_zone",
+            label=_("Time zone"),
+            kind="select",
+            value=zone,
             error=" ".join(errors.get("time_zone", ())),
             choices=tuple(Choice(value=name, label=name) for name in zones()),
         ),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -26,6 +27,8 @@ class Told:
     icon: str
     says: SafeString
     quote: SafeString | None
+    detail: SafeString | None
+    times: str
     saw: str
     number: str
     name: str
@@ -72,6 +75,9 @@ _SENTENCES: dict[str, Words] = {
     "tool.execution.compensated": gettext_lazy("{step} was made up for."),
     "tool.execution.superseded": gettext_lazy("{step} was replaced by a new try."),
     "tool.execution.accepted_by_person": gettext_lazy("{who} accepted {step} as it is."),
+    "tool.execution.queried": gettext_lazy("{who} asked for the status of {step}."),
+    "tool.compensation.queried": gettext_lazy("{who} asked for the status of the compensation of {step}."),
+    "tool.execution.resolved": gettext_lazy("{step} is settled: {target}."),
     "tool.retry.scheduled": gettext_lazy("{who} scheduled {step} again."),
     "tool.retry.skipped": gettext_lazy("{step} is not tried again: a retry cannot help."),
     "tool.compensation.registered": gettext_lazy("{who} registered the compensation of {step}."),
@@ -80,7 +86,9 @@ _SENTENCES: dict[str, Words] = {
     "tool.compensation.started": gettext_lazy("{who} sent the compensation of {step}."),
     "tool.compensation.succeeded": gettext_lazy("The compensation of {step} is confirmed."),
     "tool.compensation.failed": gettext_lazy("The compensation of {step} failed."),
-    "tool.compensation.unknown": gettext_lazy("The compensation of {step} got no answer: its outcome is unknown."),
+    "tool.compensation.unknown": gettext_lazy(
+        "The compensation of {step} got no answer: its outcome is unknown."
+    ),
     "tool.compensation.retry.scheduled": gettext_lazy("{who} scheduled the compensation of {step} again."),
     "tool.compensation.skipped": gettext_lazy("{who} left out the compensation of {step}."),
     "human.handoff.started": gettext_lazy("{who} handed the case to people."),
@@ -88,6 +96,12 @@ _SENTENCES: dict[str, Words] = {
     "human.handoff.released": gettext_lazy("{who} released the case."),
     "human.handoff.resolved": gettext_lazy("{who} closed the case."),
     "human.handoff.commented": gettext_lazy("{who} commented."),
+    "human.handoff.accepted": gettext_lazy("{who} accepted the state as it is."),
+    "tool.execution.late_answer": gettext_lazy("A late answer about {step} arrived."),
+    "tool.prior_state.read": gettext_lazy("{who} read what stood there before {step}."),
+    "run.turned_back": gettext_lazy("{who} turned the run back: what was done is made up for."),
+    "run.approval.requested": gettext_lazy("{who} asked for a sign-off."),
+    "run.approval.settled": gettext_lazy("The sign-off is settled."),
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
     "system.frozen": gettext_lazy("{who} froze the system."),
     "system.unfrozen": gettext_lazy("{who} lifted a freeze."),
@@ -100,17 +114,21 @@ _VERBS: dict[str, Words] = {
     "compensate": gettext_lazy("{who} ordered the compensation."),
     "stop_and_compensate": gettext_lazy("{who} stopped the run and ordered the compensation."),
     "mark_acceptable": gettext_lazy("{who} accepted the state and closed the case."),
-    "escalate": gettext_lazy("{who} escalated the case."),
-    "resume": gettext_lazy("{who} let the run go on."),
-    "claim": gettext_lazy("{who} claimed the case."),
-    "release": gettext_lazy("{who} released the case."),
-    "comment": gettext_lazy("{who} commented."),
 }
 _SYSTEM = gettext_lazy("The system")
+REFUSED = "command.refused"
 # What only moves the machinery: the run page shows it, the decision trail does not.
 _MACHINERY = frozenset(
-    {"tool.execution.planned", "tool.execution.prepared", "tool.compensation.voided", "tool.compensation.due",
-     "tool.compensation.registered", "run.settled", "run.recovering"}
+    {
+        "tool.execution.planned",
+        "tool.execution.prepared",
+        "tool.compensation.voided",
+        "tool.compensation.due",
+        "tool.compensation.registered",
+        "run.settled",
+        "run.recovering",
+        "tool.prior_state.read",
+    }
 )
 
 
@@ -121,7 +139,20 @@ def tell(entries: Iterable[EntryFacts], *, reader: str, clock: Clock) -> tuple[T
 
 def activity(entries: Iterable[EntryFacts], *, reader: str, clock: Clock, most: int = 12) -> tuple[Told, ...]:
     """The last things that matter, for the case page: decisions and effects, without the machinery."""
-    return tuple(list(decisions(tell(entries, reader=reader, clock=clock)))[-most:])
+    return tuple(list(folded(decisions(tell(entries, reader=reader, clock=clock))))[-most:])
+
+
+def folded(entries: Iterable[Told]) -> Iterator[Told]:
+    """What the system did again and again with the same outcome, as one line that says how often."""
+    for __, same in groupby(
+        entries, key=lambda one: (one.person, one.refused, one.says, one.detail, one.quote)
+    ):
+        first, *more = same
+        if first.person or not more:
+            yield from (first, *more)
+        else:
+            times = _("{n} times, last {at}").format(n=len(more) + 1, at=more[-1].short)
+            yield replace(first, times=times)
 
 
 def decisions(entries: Iterable[Told]) -> Iterator[Told]:
@@ -133,7 +164,7 @@ def told(entry: EntryFacts, *, reader: str, clock: Clock) -> Told:
     """One entry as a sentence."""
     person = entry.actor_kind == "human"
     who = (_("You") if entry.actor_id == reader else entry.actor_name) if person else _actor(entry)
-    quote = said_by_person(entry)
+    said = said_by(entry)
     return Told(
         stamp=clock.stamp(entry.at),
         short=clock.short(entry.at),
@@ -141,21 +172,23 @@ def told(entry: EntryFacts, *, reader: str, clock: Clock) -> Told:
         initials=marks.initials(entry.actor_name) if person else "",
         icon=_ICONS.get(entry.name, "pulse"),
         says=_sentence(entry, who),
-        quote=text.inert(quote, 2000) if quote else None,
+        quote=text.inert(said, 2000) if said and entry.actor_kind != "system" else None,
+        detail=text.inert(said, 300) if said and entry.actor_kind == "system" else None,
+        times="",
         saw="" if entry.saw_version is None else _("saw version {n}").format(n=entry.saw_version),
         number=_("entry {n}").format(n=f"{entry.id:,}"),
         name=entry.name,
         person=person,
-        refused=_verb(entry, ".refused") is not None or entry.name.endswith("refused"),
+        refused=entry.name == REFUSED,
     )
 
 
-def said_by_person(entry: EntryFacts) -> str:
-    """The reason or the comment that a person wrote."""
+def said_by(entry: EntryFacts) -> str:
+    """The reason, the comment or the detail that came with an entry."""
     if entry.reason:
         return entry.reason
     after = entry.after if isinstance(entry.after, dict) else {}
-    said = after.get("text") or after.get("comment") or after.get("sentence") or ""
+    said = after.get("said") or after.get("text") or ""
     return said if isinstance(said, str) else ""
 
 
@@ -164,29 +197,30 @@ def _actor(entry: EntryFacts) -> str:
 
 
 def _sentence(entry: EntryFacts, who: str) -> SafeString:
-    parts = {"who": text.strong(who), "step": text.strong(entry.step or "…")}
+    parts = {
+        "who": text.strong(who),
+        "step": text.strong(entry.step or "…"),
+        "target": _state(entry.target),
+    }
     if entry.name in _SENTENCES:
         return text.say(_SENTENCES[entry.name], **parts)
-    verb = _verb(entry, ".refused")
-    if verb is not None:
-        name = verb.replace("_", " ")
-        return text.say(_("{who} asked for “{verb}” and was refused."), verb=name, **parts)
-    for verb, sentence in _VERBS.items():
-        if entry.name.endswith(verb):
-            return text.say(sentence, **parts)
+    if entry.name == REFUSED:
+        asked = entry.after.get("verb", "") if isinstance(entry.after, dict) else ""
+        return text.say(
+            _("{who} asked for “{verb}” and was refused."), verb=str(asked).replace("_", " "), **parts
+        )
+    sentence = _VERBS.get(entry.name.removeprefix("command."))
+    if sentence:
+        return text.say(sentence, **parts)
     if entry.source or entry.target:
         return text.say(
             _("{who}: {name}, {source} → {target}"),
-            name=entry.name, source=_state(entry.source), target=_state(entry.target), **parts,
+            name=entry.name,
+            source=_state(entry.source),
+            target=_state(entry.target),
+            **parts,
         )
     return text.say(_("{who}: {name}"), name=entry.name, **parts)
-
-
-def _verb(entry: EntryFacts, ending: str) -> str | None:
-    if not entry.name.endswith(ending):
-        return None
-    after = entry.after if isinstance(entry.after, dict) else {}
-    return str(after.get("verb") or entry.name.removesuffix(ending).rpartition(".")[2])
 
 
 def _state(name: str) -> str:
@@ -195,4 +229,6 @@ def _state(name: str) -> str:
 
 def trail_summary(count: int) -> str:
     """The sentence under the title of the trail."""
-    return ngettext("{n} entry, it cannot be edited.", "{n} entries, none can be edited.", count).format(n=count)
+    return ngettext("{n} entry, it cannot be edited.", "{n} entries, none can be edited.", count).format(
+        n=count
+    )

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas.facts import ActionFacts, HandoffFacts, RunFacts
-from sagas.states import ActionState, CompensationState, HandoffState
+from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
 from workbench.web.presenters import marks, reasons, steps, text
@@ -46,9 +46,12 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """One acceptable end state."""
+    """One acceptable end state: `tally` says how much of it holds, the nearest one is `open`."""
 
+    id: str
     title: str
+    tally: str
+    open: bool
     wanted: tuple[Wanted, ...]
 
 
@@ -77,6 +80,8 @@ class Case:
     owner: marks.Owner
     intent: str
     closed: str
+    again_ref: str
+    again_url: str
     trail_url: str
     changes_url: str
     read_at: str
@@ -86,6 +91,7 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
     """Everything the page says about a case; `level` is how much is at stake."""
     tool = troubled(facts)
     url = case_url(handoff.ref)
+    again_ref, again_url = _again(handoff, facts)
     amount = f"{facts.amount} {facts.currency}".strip() if facts.amount else ""
     return Case(
         ref=handoff.ref,
@@ -103,12 +109,14 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         facts=known(facts, clock),
         why=reasons.long(handoff.reason, handoff.params, tool),
         rule=reasons.reason_words(handoff.reason).rule,
-        ends=tuple(_end(end, facts) for end in facts.definition.end_states),
+        ends=ends(facts),
         steps=steps.steps(facts, clock),
         steps_summary=steps.summary(facts),
         owner=owner(handoff, reader=reader, clock=clock),
         intent=facts.intent,
-        closed=_closed(handoff, clock),
+        closed=_closed(handoff, facts, clock),
+        again_ref=again_ref,
+        again_url=again_url,
         trail_url=reverse("trail", args=[handoff.ref]),
         changes_url=reverse("case-changes", args=[handoff.ref]),
         read_at=clock.time(facts.now),
@@ -150,9 +158,9 @@ def lede(facts: RunFacts) -> str:
 def _lede(facts: RunFacts) -> Iterator[str]:
     now = steps.current(facts)
     done = [action for action in now if action.state in _DONE]
-    yield ngettext(
-        "{done} of {n} step is confirmed.", "{done} of {n} steps are confirmed.", len(now)
-    ).format(done=len(done), n=len(now))
+    yield ngettext("{done} of {n} step is confirmed.", "{done} of {n} steps are confirmed.", len(now)).format(
+        done=len(done), n=len(now)
+    )
     for action in now:
         title = action.contract.texts.title
         if action.state is ActionState.UNKNOWN:
@@ -163,7 +171,9 @@ def _lede(facts: RunFacts) -> Iterator[str]:
             yield _("“{title}” was done in part.").format(title=title)
     made_up = [action for action in now if action.state is ActionState.COMPENSATED]
     if made_up:
-        yield ngettext("{n} step was compensated.", "{n} steps were compensated.", len(made_up)).format(n=len(made_up))
+        yield ngettext("{n} step was compensated.", "{n} steps were compensated.", len(made_up)).format(
+            n=len(made_up)
+        )
     for action in now:
         if action.compensation and action.compensation.state is CompensationState.UNKNOWN:
             yield _("Compensating “{title}” got no answer.").format(title=action.contract.texts.title)
@@ -192,13 +202,19 @@ def _facts_of(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
         says = text.say(_("{title}: refused, nothing happened"), title=title)
         yield Fact(icon="bad", says=says, more=more, source=_source(action, clock))
     elif state in _IDLE:
-        yield Fact(icon="wait", says=text.say(_("{title}: never sent"), title=title), more=None, source=_record())
+        yield Fact(
+            icon="wait", says=text.say(_("{title}: never sent"), title=title), more=None, source=_record()
+        )
     elif state is ActionState.COMPENSATED:
         says = text.say(_("Compensated: {done}"), done=steps.said(action))
         yield Fact(icon="compensated", says=says, more=None, source=_source(action, clock))
     elif state is ActionState.SENT:
-        yield Fact(icon="sent", says=text.say(_("{title}: sent, no answer yet"), title=title), more=None,
-                   source=_source(action, clock))
+        yield Fact(
+            icon="sent",
+            says=text.say(_("{title}: sent, no answer yet"), title=title),
+            more=None,
+            source=_source(action, clock),
+        )
     else:
         look = steps.look_of(action)
         icon = "ok" if made_up and made_up.state in _UNPROVEN else look.icon
@@ -215,14 +231,26 @@ def _unproven(action: ActionFacts, clock: Clock) -> Fact:
     if unknown:
         says = text.say(_("Not known: was “{title}” made up for?"), title=action.contract.texts.title)
     else:
-        says = text.say(_("“{title}” is still in effect: its compensation failed"), title=action.contract.texts.title)
+        says = text.say(
+            _("“{title}” is still in effect: its compensation failed"), title=action.contract.texts.title
+        )
     detail = f"{made_up.tool} · {steps.error_words(made_up.error_class)} {made_up.error_detail}".strip(" ·")
     source = text.inert(
-        " · ".join(part for part in (made_up.contract.system, made_up.provider_ref, clock.time(made_up.settled_at
-                                                                                          or made_up.sent_at)) if part)
+        " · ".join(
+            part
+            for part in (
+                made_up.contract.system,
+                made_up.provider_ref,
+                clock.time(made_up.settled_at or made_up.sent_at),
+            )
+            if part
+        )
     )
     return Fact(
-        icon="unk" if unknown else "compfailed", says=says, more=text.inert(detail, 300), source=source,
+        icon="unk" if unknown else "compfailed",
+        says=says,
+        more=text.inert(detail, 300),
+        source=source,
         question=unknown,
     )
 
@@ -246,15 +274,30 @@ def _source(action: ActionFacts, clock: Clock) -> SafeString:
     """Which system said so, under which reference, when it was last read."""
     read = action.evidence[-1].at if action.evidence else action.settled_at or action.sent_at
     middle = action.provider_ref or (_("no answer") if action.state is ActionState.UNKNOWN else "")
-    return text.inert(" · ".join(part for part in (action.contract.system, middle, clock.time(read)) if part), 200)
+    return text.inert(
+        " · ".join(part for part in (action.contract.system, middle, clock.time(read)) if part), 200
+    )
 
 
 def _record() -> SafeString:
     return text.say(_("our own record"))
 
 
-def _end(end: EndState, facts: RunFacts) -> End:
-    return End(title=end.title, wanted=tuple(_wanted(condition, facts) for condition in end.conditions))
+def ends(facts: RunFacts) -> tuple[End, ...]:
+    """The acceptable end states; the one with the fewest conditions in doubt stands open."""
+    made = [
+        (end, tuple(_wanted(condition, facts) for condition in end.conditions))
+        for end in facts.definition.end_states
+    ]
+    doubts = [sum(want.icon != "ok" for want in wanted) for __, wanted in made]
+    nearest = doubts.index(min(doubts)) if doubts else -1
+    return tuple(_end(end, wanted, open_=number == nearest) for number, (end, wanted) in enumerate(made))
+
+
+def _end(end: EndState, wanted: tuple[Wanted, ...], *, open_: bool) -> End:
+    met = sum(want.icon == "ok" for want in wanted)
+    tally = ngettext("{met} of {n} met", "{met} of {n} met", len(wanted)).format(met=met, n=len(wanted))
+    return End(id=end.id, title=end.title, tally=tally, open=open_, wanted=wanted)
 
 
 def _wanted(condition: Condition | StepIs, facts: RunFacts) -> Wanted:
@@ -271,16 +314,35 @@ def _wanted(condition: Condition | StepIs, facts: RunFacts) -> Wanted:
     return Wanted(icon="wait", says=text.inert(condition.text, 300), word=_("not met"))
 
 
-def _closed(handoff: HandoffFacts, clock: Clock) -> str:
+def _closed(handoff: HandoffFacts, facts: RunFacts, clock: Clock) -> str:
+    """How the case was closed, and whether the run is at its end or goes on."""
     if handoff.state is not HandoffState.RESOLVED:
         return ""
-    ways = {
+    known = {
         "completed": _("all steps are settled"),
         "compensated": _("what had been done was compensated"),
         "closed_accepted": _("a person accepted the state"),
         "failed_clean": _("nothing was left behind"),
+        "settled by evidence": _("evidence settled it"),
+        "a person ordered a retry": _("a person ordered a retry"),
+        "a person ordered a repeat under the same key": _("a person ordered a repeat with the same key"),
+        "a person found that it happened": _("a person found that it happened"),
+        "a person found that it did not happen": _("a person found that it did not happen"),
+        "a person let the run go on": _("a person let the run go on"),
+        "a person ordered the compensation": _("a person ordered the compensation"),
+        "a person stopped the run": _("a person stopped the run and ordered the compensation"),
     }
-    how = ways.get(handoff.resolution, handoff.resolution)
-    if not how:
-        return _("Closed {at}. Nothing can be changed.").format(at=clock.time(handoff.resolved_at))
-    return _("Closed {at}: {how}. Nothing can be changed.").format(at=clock.time(handoff.resolved_at), how=how)
+    how = known.get(handoff.resolution, handoff.resolution)
+    closed = _("Closed {at}: {how}.").format(at=clock.time(handoff.resolved_at), how=how)
+    if facts.state in FINAL_RUN_STATES:
+        return sentence_join([closed, _("Nothing can be changed.")])
+    return sentence_join([closed, _("The run goes on.")])
+
+
+def _again(handoff: HandoffFacts, facts: RunFacts) -> tuple[str, str]:
+    """A later case of the same run that is open, as a reference and an address."""
+    later = next(
+        (one for one in facts.handoffs if one.id > handoff.id and one.state is not HandoffState.RESOLVED),
+        None,
+    )
+    return (later.ref, case_url(later.ref)) if later else ("", "")

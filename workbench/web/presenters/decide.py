@@ -207,7 +207,11 @@ def _choice(offer: Offer, picked: str) -> Choice:
 def reach_words(offer: Offer) -> str:
     """How far an action reaches: it reads, it writes so many times, or it only records."""
     if offer.reach == "writes":
-        return ngettext("{n} write", "{n} writes", offer.writes).format(n=offer.writes) if offer.writes else _("writes")
+        return (
+            ngettext("{n} write", "{n} writes", offer.writes).format(n=offer.writes)
+            if offer.writes
+            else _("writes")
+        )
     return {"read_only": _("read only"), "record_only": _("record only")}.get(offer.reach, "")
 
 
@@ -221,7 +225,7 @@ def about(verb: str) -> str:
         "mark_acceptable": _("Keep the state as it is and close the case"),
         "compensate": _("Make up for what was done, last step first"),
         "stop_and_compensate": _("Go no further, make up for what was done"),
-        "escalate": _("Pass on to somebody with more authority, the clock keeps running"),
+        "escalate": _("One level up; the clock keeps running"),
         "resume": _("Let the system go on from here"),
     }
     return known.get(verb, "")
@@ -250,7 +254,9 @@ def shown(
         outcomes=tuple(_fork(when, then) for when, then in preview.outcomes),
         irreversible=tuple(text.inert(one, 300) for one in preview.irreversible),
         nothing_irreversible=nothing,
-        signoff=_("This needs a sign-off by a second person before it runs.") if preview.needs_signoff else "",
+        signoff=_("This needs a sign-off by a second person before it runs.")
+        if preview.needs_signoff
+        else "",
         fields=fields,
         once=_("Runs once, request {id}. A second click shows the first result.").format(id=command_id[:8]),
     )
@@ -261,8 +267,10 @@ def record_only(verb: str) -> str:
     known = {
         "resolve_happened": _("No call that changes anything. The step becomes Confirmed in the record."),
         "resolve_not_happened": _("No call. The step becomes Rejected in the record, as you state it."),
-        "mark_acceptable": _("No call that changes anything. The case closes as Accepted, not as succeeded; "
-                             "an unknown step stays Unknown in the record until you accept it."),
+        "mark_acceptable": _(
+            "No call that changes anything. The case closes as Accepted, not as succeeded; "
+            "an unknown step stays Unknown in the record until you accept it."
+        ),
         "escalate": _("No call. The case goes one level up; what you see now and your reason go with it."),
         "resume": _("The system goes on with the next step by its own rules."),
     }
@@ -290,7 +298,9 @@ def _call(call: PlannedCall) -> Call:
 def _checks(preview: Preview, clock: Clock) -> Iterator[Check]:
     for check in preview.checks:
         icon = "unk" if check.ok is None else "ok" if check.ok else "bad"
-        yield Check(icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at) if check.at else "")
+        yield Check(
+            icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at) if check.at else ""
+        )
 
 
 def _end(end: EndStateCheck, clock: Clock) -> EndShown:
@@ -312,12 +322,23 @@ def _met_icon(met: bool | None) -> str:
 def met_ends(preview: Preview) -> list[tuple[str, Words]]:
     """The end states to choose from, the ones that hold first."""
     ordered = sorted(preview.end_states, key=lambda end: not end.met)
-    return [(end.id, end.title if end.met else _("{title} (not met)").format(title=end.title)) for end in ordered]
+    return [
+        (end.id, end.title if end.met else _("{title} (not met)").format(title=end.title)) for end in ordered
+    ]
 
 
 _FORKS: Mapping[str, str] = {
-    "found": "ok", "confirmed": "ok", "happened": "ok", "not_found": "bad", "absent": "bad", "denied": "bad",
-    "rejected": "bad", "no_answer": "unk", "unknown": "unk", "compensated": "compensated", "failed": "compfailed",
+    "found": "ok",
+    "confirmed": "ok",
+    "happened": "ok",
+    "not_found": "bad",
+    "absent": "bad",
+    "denied": "bad",
+    "rejected": "bad",
+    "no_answer": "unk",
+    "unknown": "unk",
+    "compensated": "compensated",
+    "failed": "compfailed",
 }
 
 

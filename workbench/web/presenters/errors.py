@@ -23,8 +23,14 @@ def words(status: int, *, sentence: str = "", number: str = "") -> ErrorWords:
     icons = {403: "lock", 404: "search", 423: "pause", 429: "clock"}
     known = {
         400: (_("That request cannot be read"), _("Nothing was sent. Go back and reload the page.")),
-        403: (_("You cannot open this"), _("Your account does not include it. An administrator can change that.")),
-        404: (_("There is nothing here"), _("The address may be mistyped. Cases and runs are never deleted.")),
+        403: (
+            _("You cannot open this"),
+            _("Your account does not include it. An administrator can change that."),
+        ),
+        404: (
+            _("There is nothing here"),
+            _("The address may be mistyped. Cases and runs are never deleted."),
+        ),
         409: (_("This changed while you were reading"), _("Nothing was sent. Reload the page.")),
         410: (_("This preview has expired"), _("Nothing was sent. Look at a new one.")),
         422: (_("Something needs fixing"), _("Nothing was sent.")),
@@ -34,7 +40,9 @@ def words(status: int, *, sentence: str = "", number: str = "") -> ErrorWords:
     }
     unknown = (
         _("That did not work, and we do not know why"),
-        _("If a call had started, it shows up under Steps within a minute. Read the case again before you repeat it."),
+        _(
+            "If a call had started, it shows up under Steps within a minute. Read the case again before you repeat it."
+        ),
     )
     title, says = known.get(status, unknown)
     return ErrorWords(

@@ -111,7 +111,9 @@ def load_sentence(counts: Mapping[str, int]) -> str:
         sentences.append(ngettext("{n} is late.", "{n} are late.", late).format(n=capped(late)))
     if unknown:
         sentences.append(
-            ngettext("{n} has an unknown outcome.", "{n} have an unknown outcome.", unknown).format(n=capped(unknown))
+            ngettext("{n} has an unknown outcome.", "{n} have an unknown outcome.", unknown).format(
+                n=capped(unknown)
+            )
         )
     failed = counts.get("compensation_failed", 0)
     if failed:
@@ -160,8 +162,12 @@ def _row(row: QueueRow, *, reader: str, clock: Clock, frozen: bool) -> Row:
         why=reasons.short(row.reason, row.params, trouble(row)),
         risk=marks.risk(row.level),
         owner=marks.owner(
-            claimed_by=row.claimed_by, name=row.claimed_by_name, until=row.claim_until, since=None,
-            reader=reader, clock=clock,
+            claimed_by=row.claimed_by,
+            name=row.claimed_by_name,
+            until=row.claim_until,
+            since=None,
+            reader=reader,
+            clock=clock,
         ),
         closed=row.state == "resolved",
         frozen=frozen,

@@ -23,34 +23,47 @@ class ReasonWords:
     long: Words
     rule: Words
 
+    @property
+    def tone(self) -> str:
+        """The colour of the pill; unknown is never the colour of a failure."""
+        return {"unk": "unk", "compfailed": "bad"}.get(self.icon, "")
+
 
 REASONS: dict[str, ReasonWords] = {
     "unknown_unresolved": ReasonWords(
         pill=_("Outcome unknown"),
         icon="unk",
         short=_("{tool} got no answer and asking did not settle it: did it take effect?"),
-        long=_("{tool} got no answer, and asking did not settle it. Sending it again could make the effect happen twice."),
+        long=_(
+            "{tool} got no answer, and asking did not settle it. Sending it again could make the effect happen twice."
+        ),
         rule=_("outcome unknown, status query without a result"),
     ),
     "unknown_without_query": ReasonWords(
         pill=_("Outcome unknown"),
         icon="unk",
         short=_("{tool} got no answer and cannot be asked: did it take effect?"),
-        long=_("{tool} got no answer and offers no status query, so only a person can find out whether it took effect."),
+        long=_(
+            "{tool} got no answer and offers no status query, so only a person can find out whether it took effect."
+        ),
         rule=_("outcome unknown, no status query"),
     ),
     "rejected": ReasonWords(
         pill=_("Partly done"),
         icon="held",
         short=_("{tool} was refused. Retry, make up for the rest, or accept?"),
-        long=_("{tool} was refused with proof that nothing happened. Whether to retry, to make up for the steps before it, or to accept is a business call."),
+        long=_(
+            "{tool} was refused with proof that nothing happened. Whether to retry, to make up for the steps before it, or to accept is a business call."
+        ),
         rule=_("a step was refused, the workflow asks a person"),
     ),
     "partial": ReasonWords(
         pill=_("Partly done"),
         icon="held",
         short=_("{tool} was done in part. Finish it, make up for it, or accept?"),
-        long=_("{tool} was done in part. Whether to finish it, to make up for it or to accept it is a business call."),
+        long=_(
+            "{tool} was done in part. Whether to finish it, to make up for it or to accept it is a business call."
+        ),
         rule=_("a step was done in part"),
     ),
     "effects_left": ReasonWords(
@@ -64,35 +77,45 @@ REASONS: dict[str, ReasonWords] = {
         pill=_("Past the point of no return"),
         icon="oneway",
         short=_("An irreversible step is done and {tool} was refused."),
-        long=_("An irreversible step has taken effect and {tool} was refused, so going back by itself is not possible any more."),
+        long=_(
+            "An irreversible step has taken effect and {tool} was refused, so going back by itself is not possible any more."
+        ),
         rule=_("failure after an irreversible step"),
     ),
     "compensation_failed": ReasonWords(
         pill=_("Compensation failed"),
         icon="compfailed",
         short=_("Compensating {tool} did not work; its effect is still there."),
-        long=_("Both directions are incomplete. Compensating {tool} did not work, and no more compensations will run by themselves."),
+        long=_(
+            "Both directions are incomplete. Compensating {tool} did not work, and no more compensations will run by themselves."
+        ),
         rule=_("a compensation failed after all tries"),
     ),
     "compensation_unknown": ReasonWords(
         pill=_("Compensation unknown"),
         icon="unk",
         short=_("Compensating {tool} got no answer: is its effect still there?"),
-        long=_("Compensating {tool} got no answer, and asking did not settle it. Nobody knows whether its effect is still there."),
+        long=_(
+            "Compensating {tool} got no answer, and asking did not settle it. Nobody knows whether its effect is still there."
+        ),
         rule=_("outcome of a compensation unknown"),
     ),
     "compensation_unbindable": ReasonWords(
         pill=_("Cannot be compensated"),
         icon="held",
         short=_("The compensation of {tool} lacks a value it needs."),
-        long=_("The registered compensation of {tool} cannot be filled in: a value it needs was never received."),
+        long=_(
+            "The registered compensation of {tool} cannot be filled in: a value it needs was never received."
+        ),
         rule=_("compensation cannot be filled in"),
     ),
     "no_compensation": ReasonWords(
         pill=_("Cannot be compensated"),
         icon="oneway",
         short=_("{tool} took effect and has no compensation."),
-        long=_("{tool} took effect and no compensation is registered for it, so what to do about it is a business call."),
+        long=_(
+            "{tool} took effect and no compensation is registered for it, so what to do about it is a business call."
+        ),
         rule=_("an effect without a compensation"),
     ),
     "tool_withdrawn": ReasonWords(

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas.facts import ActionFacts, RunFacts
-from sagas.states import ActionState, CompensationState, HandoffState
+from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, RunState
 from workbench.commands import Change, Result
 from workbench.errors import Answer
 from workbench.web.presenters import steps, text, words
@@ -82,11 +82,16 @@ def result(result: Result, *, step: str, url: str, clock: Clock) -> Shown:
 
 def _accepted(result: Result, step: str, clock: Clock) -> Shown:
     at = clock.time(result.at) if result.at else clock.time(clock.now)
-    if result.scheduled and result.facts is not None and not _closed(result.facts):
+    if result.scheduled:
         return Shown(
-            tone="run", icon="sent", headline=_("Accepted at {at}.").format(at=at),
+            tone="run",
+            icon="sent",
+            headline=_("Accepted at {at}.").format(at=at),
             says=_("It is being carried out. What comes of it shows here."),
-            waiting=True, verb=result.verb, step=step, command_id=result.command_id,
+            waiting=True,
+            verb=result.verb,
+            step=step,
+            command_id=result.command_id,
             announce=_("Accepted. Waiting for the answer."),
         )
     done = recorded(result.verb, at)
@@ -112,8 +117,15 @@ def _duplicate(result: Result, step: str, clock: Clock) -> Shown:
     headline = _("Already done at {at}. It ran once.").format(at=at)
     more = _("Request {id}.").format(id=result.command_id[:8])
     return Shown(
-        tone="ok", icon="ok", headline=headline, more=more, verb=result.verb, step=step,
-        waiting=result.scheduled, command_id=result.command_id, announce=headline,
+        tone="ok",
+        icon="ok",
+        headline=headline,
+        more=more,
+        verb=result.verb,
+        step=step,
+        waiting=result.scheduled,
+        command_id=result.command_id,
+        announce=headline,
     )
 
 
@@ -125,13 +137,22 @@ def _conflict(result: Result, url: str, clock: Clock) -> Shown:
     last = next((change for change in reversed(result.changed) if change.by and change.at), None)
     who = f"{last.by}, {clock.time(last.at)}. " if last else ""
     more = (
-        who + _("Your page shows version {saw}, the case is now version {now}. Your reason is kept below.").format(
-            saw=saw, now=now)
-        if stale else ""
+        who
+        + _(
+            "Your page shows version {saw}, the case is now version {now}. Your reason is kept below."
+        ).format(saw=saw, now=now)
+        if stale
+        else ""
     )
     return Shown(
-        tone="unk", icon="warn", headline=says, says="" if stale else str(result.sentence), more=more,
-        alert=True, on_top=stale, command_id=result.command_id,
+        tone="unk",
+        icon="warn",
+        headline=says,
+        says="" if stale else str(result.sentence),
+        more=more,
+        alert=True,
+        on_top=stale,
+        command_id=result.command_id,
         changes=tuple(_changes(result, clock)) if stale else (),
         saw_title=_("You saw (v{n})").format(n=saw) if saw else _("You saw"),
         now_title=_("Now (v{n})").format(n=now) if now else _("Now"),
@@ -149,8 +170,10 @@ def _changes(result: Result, clock: Clock) -> Iterator[Changed]:
             continue
         by = " · ".join(part for part in (change.by, clock.time(change.at) if change.at else "") if part)
         yield Changed(
-            what=text.inert(names.get(change.what, change.what)), by=by,
-            saw=_worded(change, change.saw), now=_worded(change, change.now),
+            what=text.inert(names.get(change.what, change.what)),
+            by=by,
+            saw=_worded(change, change.saw),
+            now=_worded(change, change.now),
         )
 
 
@@ -172,7 +195,12 @@ def _invalid(result: Result) -> Shown:
         "Nothing was sent. {n} thing to fix:", "Nothing was sent. {n} things to fix:", len(problems)
     ).format(n=len(problems))
     return Shown(
-        tone="bad", icon="warn", headline=headline, alert=True, problems=problems, command_id=result.command_id,
+        tone="bad",
+        icon="warn",
+        headline=headline,
+        alert=True,
+        problems=problems,
+        command_id=result.command_id,
         announce=headline,
     )
 
@@ -180,16 +208,18 @@ def _invalid(result: Result) -> Shown:
 def _plain(result: Result, tone: str, icon: str) -> Shown:
     sentence = str(result.sentence)
     return Shown(
-        tone=tone, icon=icon, headline=_("Nothing was sent."), says=sentence, alert=True,
-        command_id=result.command_id, announce=sentence,
+        tone=tone,
+        icon=icon,
+        headline=_("Nothing was sent."),
+        says=sentence,
+        alert=True,
+        command_id=result.command_id,
+        announce=sentence,
     )
 
 
 def came_of(facts: RunFacts, *, verb: str, step: str, clock: Clock) -> Shown:
     """What came of a command that was being carried out: done only once it is proved."""
-    if _closed(facts):
-        done = _("Done: the case is closed.")
-        return Shown(tone="ok", icon="ok", headline=done, announce=done)
     action = next((one for one in reversed(facts.actions) if one.step == step), None) if step else None
     return _of_step(action, clock, verb, step) if action else _of_run(facts, verb, step, clock)
 
@@ -199,7 +229,9 @@ def _of_step(action: ActionFacts, clock: Clock, verb: str, step: str) -> Shown:
     system = action.contract.system
     match action.state:
         case ActionState.CONFIRMED | ActionState.COMPENSATED | ActionState.ACCEPTED:
-            says = _("{step} is {state}, {at}.").format(step=action.step, state=steps.look_of(action).word, at=at)
+            says = _("{step} is {state}, {at}.").format(
+                step=action.step, state=steps.look_of(action).word, at=at
+            )
             return Shown(tone="ok", icon="ok", headline=says, announce=says)
         case ActionState.REJECTED:
             says = _("{step} is Rejected, {at}: it did not take effect.").format(step=action.step, at=at)
@@ -222,24 +254,30 @@ def _of_run(facts: RunFacts, verb: str, step: str, clock: Clock) -> Shown:
     if any(one.state is CompensationState.FAILED for one in made_up):
         says = _("A compensation failed. The rest was not touched.")
         return Shown(tone="bad", icon="compfailed", headline=says, announce=says)
-    says = _("The run is now: {state}.").format(state=words.RUN_STATES[str(facts.state)].word)
-    return Shown(tone="run", icon="info", headline=says, announce=says)
+    if facts.state not in FINAL_RUN_STATES and facts.state is not RunState.HANDOFF:
+        return _still(verb, step)
+    look = words.RUN_STATES[str(facts.state)]
+    says = _("The run is now: {state}.").format(state=look.word)
+    return Shown(tone=look.tone or "run", icon=look.icon, headline=says, announce=says)
 
 
 def _still(verb: str, step: str) -> Shown:
     return Shown(
-        tone="run", icon="sent", headline=_("It is being carried out."), says=_("What comes of it shows here."),
-        waiting=True, verb=verb, step=step,
+        tone="run",
+        icon="sent",
+        headline=_("It is being carried out."),
+        says=_("What comes of it shows here."),
+        waiting=True,
+        verb=verb,
+        step=step,
     )
-
-
-def _closed(facts: RunFacts) -> bool:
-    return facts.handoff is None or facts.handoff.state is HandoffState.RESOLVED
 
 
 def claim_problem(result: Result, clock: Clock) -> str:
     """Why a claim from the queue did not work, for the owner's cell."""
     handoff = result.facts.handoff if result.facts else None
     if handoff is not None and handoff.claimed_by and handoff.claimed_at:
-        return _("{who} claimed it at {at}.").format(who=handoff.claimed_by_name, at=clock.time(handoff.claimed_at))
+        return _("{who} claimed it at {at}.").format(
+            who=handoff.claimed_by_name, at=clock.time(handoff.claimed_at)
+        )
     return str(result.sentence)

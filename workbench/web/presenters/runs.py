@@ -92,7 +92,8 @@ def run(
         handoffs=tuple(Link(ref=one.ref, url=reverse("case", args=[one.ref])) for one in facts.handoffs),
         boxes=tuple(_box(action) for action in steps.current(facts)),
         entries=tuple(
-            Written(told=activity.told(entry, reader=reader, clock=clock), step=entry.step) for entry in entries
+            Written(told=activity.told(entry, reader=reader, clock=clock), step=entry.step)
+            for entry in entries
         ),
         count=len(entries),
         word=word,
@@ -114,7 +115,11 @@ def _box(action: ActionFacts) -> Box:
     if action.error_class and look.icon != "ok":
         detail = text.inert(f"{steps.error_words(action.error_class)} {action.error_detail}".strip(), 90)
     return Box(
-        number=action.position, tool=action.tool, state=look, about=detail, recovery=marks.recovery_of(action.contract)
+        number=action.position,
+        tool=action.tool,
+        state=look,
+        about=detail,
+        recovery=marks.recovery_of(action.contract),
     )
 
 

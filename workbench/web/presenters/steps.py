@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from sagas.facts import ActionFacts, AttemptFacts, CompensationFacts, RunFacts
+from sagas.facts import ActionFacts, AttemptFacts, CompensationFacts, EvidenceFacts, RunFacts
 from sagas.states import ActionState
 from tools import texts
 from tools.contract import Json
@@ -140,7 +141,9 @@ def _lines(action: ActionFacts, clock: Clock) -> Iterator[Line]:
         yield Line(label=_("Answer"), value=_answer(action))
     for attempt in action.attempts[:-1]:
         label = _("Attempt {n}").format(n=attempt.number)
-        yield Line(label=label, value=text.inert(f"{clock.exact(attempt.sent_at)} · {attempt_words(attempt)}"))
+        yield Line(
+            label=label, value=text.inert(f"{clock.exact(attempt.sent_at)} · {attempt_words(attempt)}")
+        )
     yield Line(label=_("Idempotency key"), value=text.inert(action.key, 200), copy=action.key, mono=True)
     if action.provider_ref:
         ref = text.inert(action.provider_ref, 200)
@@ -244,12 +247,25 @@ def _evidence(action: ActionFacts, clock: Clock) -> Iterator[Line]:
         "person": _("Stated by a person"),
     }
     made_up = action.compensation.evidence if action.compensation else ()
-    for proof in (*action.evidence, *made_up):
+    for same in _alike((*action.evidence, *made_up)):
+        proof, last = same[0], same[-1]
         parts = [clock.exact(proof.at), verdict_words(proof.verdict), proof.reference, proof.detail[:300]]
         if proof.source == "person":
             parts.append(proof.by)
+        if len(same) > 1:
+            parts.append(_("{n} times, last {at}").format(n=len(same), at=clock.time(last.at)))
         value = text.inert(" · ".join(part for part in parts if part))
         yield Line(label=sources.get(proof.source, proof.source), value=value)
+
+
+def _alike(proofs: Iterable[EvidenceFacts]) -> Iterator[list[EvidenceFacts]]:
+    """Runs of evidence that say the same, so that twenty silent queries are one line."""
+
+    def sense(proof: EvidenceFacts) -> tuple[str, ...]:
+        return (proof.source, proof.verdict, proof.reference, proof.detail)
+
+    for __, same in groupby(proofs, key=sense):
+        yield list(same)
 
 
 def verdict_words(verdict: str) -> str:
@@ -286,7 +302,9 @@ def _diff(action: ActionFacts, clock: Clock) -> Diff | None:
         )
         for name in names
     )
-    return Diff(before_at=clock.time(action.prior_read_at), now_at=clock.time(read.at) if read else "", rows=rows)
+    return Diff(
+        before_at=clock.time(action.prior_read_at), now_at=clock.time(read.at) if read else "", rows=rows
+    )
 
 
 def flat(value: Json, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ import json
 import unicodedata
 
 from django.utils.functional import Promise
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
 
@@ -37,6 +37,8 @@ def inert(value: object, longest: int = LONGEST) -> SafeString:
 
 def say(template: str | Promise, **parts: object) -> SafeString:
     """A sentence of ours filled with parts that may be anybody's: the parts are made inert first."""
+    if not parts:
+        return escape(str(template))
     return format_html(str(template), **{name: inert(part, 200) for name, part in parts.items()})
 
 

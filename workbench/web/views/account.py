@@ -33,7 +33,9 @@ def account(reader: Reader) -> HttpResponse:
             errors = problem.message_dict
             reader.person.refresh_from_db()
     language = translation.get_language() or "en"
-    shown = words.page(reader.person, errors=errors, draft=asked, kept="kept" in reader.request.GET, lang=language)
+    shown = words.page(
+        reader.person, errors=errors, draft=asked, kept="kept" in reader.request.GET, lang=language
+    )
     return render(
         reader, "account/account.html", {"account": shown}, section="account", status=422 if errors else 200
     )

@@ -46,12 +46,20 @@ class LogIn(LoginView):
         )
         fields = [
             forms.Field(
-                name=name, label=label, kind=kind, autocomplete=auto,
+                name=name,
+                label=label,
+                kind=kind,
+                autocomplete=auto,
                 value=str(form.data.get(name, "")) if name == "username" else "",
             )
             for name, label, kind, auto in names
         ]
-        return {**context, "fields": fields, "refused": form.is_bound and not form.is_valid(), "shell": outside()}
+        return {
+            **context,
+            "fields": fields,
+            "refused": form.is_bound and not form.is_valid(),
+            "shell": outside(),
+        }
 
 
 class LogOut(LogoutView):
@@ -62,6 +70,16 @@ def outside() -> Shell:
     """The frame for somebody who is not logged in."""
     env = "" if settings.AMENDS_ENV == "production" else settings.AMENDS_ENV
     return Shell(
-        lang=translation.get_language() or "en", env=env, section="", nav=(), freezes=(), freeze_ids="",
-        person="", initials="", role="", zone="UTC", single_keys=True, search="",
+        lang=translation.get_language() or "en",
+        env=env,
+        section="",
+        nav=(),
+        freezes=(),
+        freeze_ids="",
+        person="",
+        initials="",
+        role="",
+        zone="UTC",
+        single_keys=True,
+        search="",
     )
