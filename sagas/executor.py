@@ -166,6 +166,7 @@ class Drain:
                 done, flying = wait(flying, timeout=0.05, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
+                    idle_since = time.monotonic()
             else:
                 time.sleep(0.05)
 

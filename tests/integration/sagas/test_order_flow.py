@@ -3,18 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from sagas import api
 from sagas.facts import RunFacts
 from sagas.states import ActionState, RunState
 from tests.conftest import Simulator
-
-ORDER: dict[str, Any] = {}
-
-
-def effects(simulator: Simulator, tool: str) -> int:
-    return len(simulator.ledger(tool=tool, kind="effect"))
+from tests.integration.sagas.conftest import effects
 
 
 def test_a_run_in_which_everything_answers_is_completed(
