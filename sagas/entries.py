@@ -14,10 +14,14 @@ from sagas.facts import Actor, ActorKind
 from tools.contract import Json
 
 
+type Sql = str | int | None
+"""What an entry's columns are made of."""
+
+
 class Cursor(Protocol):
     """What is needed of a database cursor."""
 
-    def execute(self, sql: str, params: Sequence[object], /) -> object: ...
+    def execute(self, sql: str, params: Sequence[Sql], /) -> object: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ def insert(cursor: Cursor, rows: Sequence[EntryRow]) -> None:
     cursor.execute(sql, [value for row in rows for value in _values(row)])
 
 
-def _values(row: EntryRow) -> tuple[object, ...]:
+def _values(row: EntryRow) -> tuple[Sql, ...]:
     return (
         row.run_id,
         row.run_ref,

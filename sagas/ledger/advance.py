@@ -15,6 +15,7 @@ from django.db import connection
 
 from sagas import entries, planner
 from sagas.errors import ClaimLost
+from sagas.facts import Actor
 from sagas.ledger import late, settle
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
@@ -152,7 +153,9 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | 
             compensation = desk.compensations[facts.id]
             desk.move(compensation, "turn", CompensationState.DUE, actor=entries.COMPENSATOR, due_at=None)
         case planner.Resend(action=facts):
-            settle.due_again(desk, desk.compensations[facts.id], "repeated under its honoured key")
+            settle.due_again(
+                desk, desk.compensations[facts.id], "repeated under its honoured key", in_doubt=True
+            )
         case planner.Lose(action=facts):
             detail = "the answer that was promised did not come in time"
             settle.lose(desk, desk.action(facts.id), ErrorClass.NO_ANSWER, detail, entries.VALIDATOR)
@@ -247,6 +250,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
         due_at=None,
         unknown_since=None,
         repeat_ordered=False,
+        in_doubt=action.in_doubt or verb == "repeat",
     )
     attempt = Attempt.objects.create(
         run=desk.run,
@@ -346,7 +350,7 @@ def _ask_by_looking(desk: Desk, action: Action, compensation: Compensation, scop
 # --- Back ---------------------------------------------------------------------------------------------------------
 
 
-def turn_back(desk: Desk, reason: str, actor: entries.Actor) -> None:
+def turn_back(desk: Desk, reason: str, actor: Actor) -> None:
     """Start compensating: one winner, nothing new goes out, calls in flight are waited for (shared rule R4)."""
     if desk.run.direction == Direction.UNDO:
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from sagas import entries, planner
+from sagas.facts import Actor
 from sagas.ledger import evidence
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
@@ -87,6 +88,12 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
                 error_class=ErrorClass.PARTIAL.value,
                 error_detail=_short(outcome.detail),
             )
+        case OutcomeKind.REJECTED | OutcomeKind.NOT_SENT | OutcomeKind.THROTTLED | OutcomeKind.TEMPORARY if (
+            action.in_doubt
+        ):
+            # The repeat did nothing, which says nothing of the earlier try: that one stays unknown.
+            detail = f"the repeat did nothing, the earlier try is still unknown: {outcome.detail}"
+            lose(desk, action, outcome.error_class or ErrorClass.NO_ANSWER, detail, entries.VALIDATOR)
         case OutcomeKind.REJECTED:
             reject(
                 desk,
@@ -136,7 +143,7 @@ def confirm(
     reference: str,
     result: Json,
     by: str,
-    actor: entries.Actor = entries.TOOL,
+    actor: Actor = entries.TOOL,
 ) -> None:
     """The call took effect: number the confirmation and bind the compensation in this very commit."""
     contract = desk.contract(action)
@@ -155,6 +162,7 @@ def confirm(
         settled_by=by,
         due_at=None,
         unknown_since=None,
+        in_doubt=False,
         error_class="",
         error_detail="",
     )
@@ -180,9 +188,7 @@ def _bind_compensation(desk: Desk, action: Action, contract: Contract, result: J
         )
 
 
-def reject(
-    desk: Desk, action: Action, verb: str, error: ErrorClass, detail: str, actor: entries.Actor
-) -> None:
+def reject(desk: Desk, action: Action, verb: str, error: ErrorClass, detail: str, actor: Actor) -> None:
     """It definitely did not take effect: the compensation on record has nothing to make up for."""
     desk.move(
         action,
@@ -194,6 +200,7 @@ def reject(
         settled_at=desk.now,
         due_at=None,
         unknown_since=None,
+        in_doubt=False,
         error_class=error.value,
         error_detail=_short(detail),
     )
@@ -202,7 +209,7 @@ def reject(
         desk.move(compensation, "void", CompensationState.VOIDED, actor=entries.COMPENSATOR)
 
 
-def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: entries.Actor) -> None:
+def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: Actor) -> None:
     """Nobody knows what became of the call. "Not found" counts only after every limit has passed."""
     contract = desk.contract(action)
     query = contract.status_query
@@ -348,6 +355,7 @@ def _absent(desk: Desk, action: Action, contract: Contract) -> None:
         reason="the status query found nothing, after every limit had passed",
         after={"verdict": Verdict.ABSENT.value, "same_key": True},
         unknown_since=None,
+        in_doubt=False,
         due_at=desk.now + planner.backoff(rule, action.attempts_used),
     )
 
@@ -450,7 +458,11 @@ def _compensating(desk: Desk, action: Action, compensation: Compensation, seen: 
                 desk, action, compensation, outcome.error_class or ErrorClass.NO_ANSWER, detail
             )
         case OutcomeKind.NOT_SENT | OutcomeKind.THROTTLED | OutcomeKind.TEMPORARY:
-            _compensate_again(desk, compensation, outcome)
+            _compensate_again(desk, action, compensation, outcome)
+        case OutcomeKind.REJECTED | OutcomeKind.PARTIAL if compensation.in_doubt:
+            error = outcome.error_class or ErrorClass.REFUSED
+            detail = f"the repeat was refused, the earlier try is still unknown: {outcome.detail}"
+            _lose_compensation(desk, action, compensation, error, detail)
         case OutcomeKind.REJECTED | OutcomeKind.PARTIAL:
             _fail(desk, compensation, "fail", outcome.error_class or ErrorClass.REFUSED, outcome.detail)
 
@@ -461,7 +473,7 @@ def compensated(
     compensation: Compensation,
     verb: str,
     by: str,
-    actor: entries.Actor,
+    actor: Actor,
     *,
     result: Json = None,
     reference: str = "",
@@ -477,6 +489,7 @@ def compensated(
         settled_at=desk.now,
         settled_by=by[:200],
         due_at=None,
+        in_doubt=False,
         result=mask(result, contract.secret_fields),
         provider_ref=reference,
         error_class="",
@@ -537,8 +550,11 @@ def settle_compensation(desk: Desk, action: Action, compensation: Compensation, 
         desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)
 
 
-def due_again(desk: Desk, compensation: Compensation, detail: str) -> None:
-    """It did not take effect: the same key is due again while tries are left, else it has failed."""
+def due_again(desk: Desk, compensation: Compensation, detail: str, *, in_doubt: bool = False) -> None:
+    """The same key is due again while tries are left, else it has failed.
+
+    `in_doubt`: the earlier try was not proved absent; the key is honoured, so that a repeat is harmless.
+    """
     contract = desk.contract(compensation)
     error = ErrorClass(compensation.error_class) if compensation.error_class else ErrorClass.NO_ANSWER
     rule = planner.rule(contract.retry, error)
@@ -550,6 +566,7 @@ def due_again(desk: Desk, compensation: Compensation, detail: str) -> None:
         actor=entries.VALIDATOR,
         reason=_short(detail),
         unknown_since=None,
+        in_doubt=in_doubt,
         due_at=desk.now + planner.backoff(rule, compensation.attempts_used),
     )
     if spent:
@@ -558,7 +575,7 @@ def due_again(desk: Desk, compensation: Compensation, detail: str) -> None:
         )
 
 
-def _compensate_again(desk: Desk, compensation: Compensation, outcome: Outcome) -> None:
+def _compensate_again(desk: Desk, action: Action, compensation: Compensation, outcome: Outcome) -> None:
     contract = desk.contract(compensation)
     error = outcome.error_class or ErrorClass.TEMPORARY
     rule = planner.rule(contract.retry, error)
@@ -567,7 +584,10 @@ def _compensate_again(desk: Desk, compensation: Compensation, outcome: Outcome) 
     refusals = compensation.refusals + 1 if free else compensation.refusals
     tries = refusals if free else used
     if outcome.kind is not OutcomeKind.THROTTLED and tries >= rule.max_attempts:
-        _fail(desk, compensation, "fail", error, outcome.detail)
+        if compensation.in_doubt:
+            _lose_compensation(desk, action, compensation, error, outcome.detail)
+        else:
+            _fail(desk, compensation, "fail", error, outcome.detail)
         return
     later = desk.now + max(planner.backoff(rule, tries), timedelta(seconds=outcome.retry_after_s or 0.0))
     desk.move(

@@ -29,8 +29,8 @@ def enrol(kind: str) -> str:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO sagas_worker (id, kind, place, lease_until, beats, ended_how) "
-            "VALUES (%s, %s, %s, now_() + %s, 0, '')",
-            [owner, kind, f"{socket.gethostname()}:{os.getpid()}", timedelta(seconds=LEASE_S)],
+            "VALUES (%s, %s, %s, now_() + make_interval(secs => %s), 0, '')",
+            [owner, kind, f"{socket.gethostname()}:{os.getpid()}", LEASE_S],
         )
     return owner
 
@@ -39,11 +39,11 @@ def beat(owner: str) -> bool:
     """Renew a running lease. False: it has expired; an expired lease is never renewed, only replaced."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE sagas_worker SET lease_until = now_() + %s, beat_at = now_(), beats = beats + 1 "
+            "UPDATE sagas_worker SET lease_until = now_() + make_interval(secs => %s), beat_at = now_(), beats = beats + 1 "
             "WHERE id = %s AND ended_at IS NULL AND lease_until > now_()",
-            [timedelta(seconds=LEASE_S), owner],
+            [LEASE_S, owner],
         )
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
 
 def sign_off(owner: str, how: str = "stopped") -> None:
@@ -80,8 +80,8 @@ def anything_due(*, for_s: float = 0.0) -> bool:
     """Whether any run has been due for at least `for_s` seconds."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s)",
-            [timedelta(seconds=for_s)],
+            "SELECT EXISTS (SELECT 1 FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - make_interval(secs => %s))",
+            [for_s],
         )
         return bool(cursor.fetchone()[0])
 

@@ -10,7 +10,8 @@ class Action(models.Model):
     """One action of a run. An item of a batch is an action with a `parent`.
 
     `attempts_used` counts only the tries that used up budget; `refusals` the calls that never left.
-    `repeat_ordered`: a person had an unknown call made again under its honoured key.
+    `repeat_ordered`: a person had an unknown call made again under its honoured key. `in_doubt`: an earlier try
+    of this generation is still unknown, so that a refusal of the repeat proves nothing.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="actions")
@@ -31,6 +32,7 @@ class Action(models.Model):
     refusals = models.PositiveIntegerField(default=0)
     queries = models.PositiveIntegerField(default=0)
     repeat_ordered = models.BooleanField(default=False)
+    in_doubt = models.BooleanField(default=False)
     due_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
     answer_due_at = models.DateTimeField(null=True)

@@ -23,6 +23,7 @@ class Compensation(models.Model):
     attempts_used = models.PositiveIntegerField(default=0)
     refusals = models.PositiveIntegerField(default=0)
     queries = models.PositiveIntegerField(default=0)
+    in_doubt = models.BooleanField(default=False)
     registered_at = models.DateTimeField(db_default=DatabaseNow())
     due_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
