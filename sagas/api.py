@@ -15,7 +15,7 @@ from sagas import entries as _entries
 from sagas import planner, queries
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
-from sagas.facts import Actor, EntryFacts, FreezeFacts, QueuePage, RunFacts, RunPage
+from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage
 from sagas.freezes import freeze, unfreeze
 from sagas.ledger.desk import Author, opened
 from sagas.ledger.start import start_run

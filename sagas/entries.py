@@ -13,7 +13,6 @@ from typing import Protocol
 from sagas.facts import Actor, ActorKind
 from tools.contract import Json
 
-
 type Sql = str | int | None
 """What an entry's columns are made of."""
 

@@ -30,7 +30,7 @@ def start_run(
     actor: Actor,
     definition: str,
     version: int | None = None,
-    input: Json,  # noqa: A002  the field's own word
+    input: Json,
     business_ref: str = "",
     intent: str = "",
     start_key: str,
