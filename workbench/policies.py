@@ -114,11 +114,9 @@ def why_not_scope(*, scopes: frozenset[str], scope: Scope) -> Refusal | None:
     return _forbidden("scope", _("This token does not have the scope %(scope)s."), {"scope": scope})
 
 
-def sees(*, actor: Actor, roles: frozenset[Role], facts: RunFacts) -> bool:
-    """Whether a run exists for this reader: people by role, tokens only what they started themselves."""
-    if actor.kind is ActorKind.HUMAN:
-        return bool(roles & HOLDERS[Permission.READ])
-    return facts.started_by == actor.id
+def sees_all_runs(*, actor: Actor, roles: frozenset[Role]) -> bool:
+    """Whether every run exists for this reader; for a token only those do that it started itself."""
+    return actor.kind is ActorKind.HUMAN and bool(roles & HOLDERS[Permission.READ])
 
 
 def why_not_unproven(*, roles: frozenset[Role], action: ActionFacts) -> Refusal | None:

@@ -80,7 +80,7 @@ class Runs(Door):
                 after=request.query_params.get("after", ""),
                 limit=page_size(request),
                 search=request.query_params.get("search", ""),
-                started_by="" if caller.person else caller.actor.id,
+                started_by=caller.own_runs_only,
             )
         except ValueError:
             raise exceptions.ValidationError({"after": ["This is not the key of a page."]}) from None

@@ -170,7 +170,7 @@ def _judge(
     refusal = (
         _unknown_step(facts, parsed)
         or refusal
-        or _previews.why_unusable(command, order, facts, preview, _shown_step(parsed))
+        or _previews.why_unusable(command, order, facts, preview, parsed)
         or (None if command.looks and looked is None else _own(command, facts, roles, parsed, looked))
     )
     return None if refusal is None else (refusal, ())
@@ -246,12 +246,6 @@ def _parsed(command: type[Command[Any]] | type[SystemCommand[Any]], order: Order
 def _step(parsed: Arguments | Refusal, facts: RunFacts) -> str:
     step = getattr(parsed, "step", "")
     return step if any(action.step == step for action in facts.actions) else ""
-
-
-def _shown_step(parsed: Arguments) -> str:
-    """What a preview of these arguments is about: one step, or the case ("")."""
-    steps = getattr(parsed, "steps", ())
-    return ", ".join(steps) if steps else getattr(parsed, "step", "")
 
 
 def _unknown_step(facts: RunFacts, parsed: Arguments) -> Refusal | None:

@@ -18,6 +18,7 @@ from sagas import api
 from sagas.facts import Actor, ConditionCheck, EndStateCheck, PlannedCall, RunFacts
 from workbench import policies
 from workbench.commands import _staleness
+from workbench.commands._arguments import Arguments
 from workbench.commands._command import Command
 from workbench.commands._registry import COMMANDS
 from workbench.commands._result import Order
@@ -129,7 +130,11 @@ def why_stale(
 
 
 def why_unusable(
-    command: type[Command[Any]], order: Order, facts: RunFacts, preview: StoredPreview | None, step: str
+    command: type[Command[Any]],
+    order: Order,
+    facts: RunFacts,
+    preview: StoredPreview | None,
+    arguments: Arguments,
 ) -> Refusal | None:
     """Whether the preview that came along is missing, expired or one of something else."""
     if not command.needs_preview:
@@ -140,10 +145,20 @@ def why_unusable(
     if preview is None or preview.expires_at <= facts.now:
         text = _("This preview has expired. Nothing was sent. Look at a new one.")
         return Refusal(answer=Answer.EXPIRED, code="preview_expired", sentence=Sentence(text))
-    if (preview.verb, preview.handoff_ref, preview.step) != (order.verb, order.handoff_ref, step):
+    same_verb = (preview.verb, preview.handoff_ref) == (order.verb, order.handoff_ref)
+    if not same_verb or not _shows(preview, arguments):
         text = _("This preview shows something else. Nothing was sent. Look at a new one.")
         return Refusal(answer=Answer.INVALID, code="preview_of_other", sentence=Sentence(text))
     return None
+
+
+def _shows(preview: StoredPreview, arguments: Arguments) -> bool:
+    """Whether every call that the arguments ask for is among those that were shown."""
+    steps = frozenset(getattr(arguments, "steps", ()))
+    if not steps or steps == {preview.step}:
+        return steps == {preview.step} or preview.step == getattr(arguments, "step", "")
+    shown = {call["step"] for call in preview.content["calls"] if call["changes_state"]}
+    return not preview.step and steps <= shown
 
 
 def _checks(facts: RunFacts) -> tuple[Check, ...]:

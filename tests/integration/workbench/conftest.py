@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.test import Client
 
 from sagas import api
 from sagas.facts import RunFacts
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
+from workbench.commands import tokens
 from workbench.labs import cast
+from workbench.roles import Scope, TokenKind
 
 CUT = {"tool": "send_notice", "mode": "cut"}
 MUTE = {"tool": "query_notice", "mode": "query_down"}
@@ -59,3 +62,22 @@ def _in_handoff(start: Callable[[], str]) -> RunFacts:
     facts = flows.drive_until_still(start())
     assert facts.handoff is not None, facts.state
     return facts
+
+
+@pytest.fixture
+def agent_secret(workplace: Simulator) -> str:
+    """A token of an agent that Maya answers for, named as the one that starts the flows."""
+    issued = tokens.issue(
+        actor=cast.SYSTEM,
+        owner=flows.person("maya"),
+        kind=TokenKind.AGENT,
+        name="orders",
+        scopes=list(Scope),
+    )
+    return issued.secret
+
+
+@pytest.fixture
+def agent_client(agent_secret: str) -> Client:
+    """A client that calls with the agent's token."""
+    return Client(headers={"Authorization": f"Bearer {agent_secret}"})

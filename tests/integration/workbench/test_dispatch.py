@@ -14,7 +14,7 @@ from tests.conftest import Simulator
 from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import ref_of
 from tests.integration.workbench.flows import REASON, Desk
-from workbench.commands import _dispatch, _previews
+from workbench.commands import _previews, _receipts
 from workbench.errors import Answer
 from workbench.models import Preview, Receipt
 
@@ -205,7 +205,7 @@ def test_a_broken_receipt_takes_the_whole_command_with_it(
         raise RuntimeError("no room on the disk")
 
     before = (state_of(rejected_notice), flows.names(rejected_notice.ref))
-    monkeypatch.setattr(_dispatch._receipts, "keep", broken)
+    monkeypatch.setattr(_receipts, "keep", broken)
 
     with pytest.raises(RuntimeError, match="no room"):
         Desk("maya").run("compensate", ref_of(rejected_notice), "boom-1", reason=REASON)
