@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -97,7 +98,7 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         ref=handoff.ref,
         url=url,
         version=facts.version,
-        title=facts.title or facts.definition.title,
+        title=title(facts),
         pill=reasons.reason_words(handoff.reason),
         risk=marks.risk(level),
         due=clock.due(handoff.due_at),
@@ -121,6 +122,14 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         changes_url=reverse("case-changes", args=[handoff.ref]),
         read_at=clock.time(facts.now),
     )
+
+
+def title(facts: RunFacts) -> str:
+    """The case in business words; the workflow's own title in the reader's language where it has one."""
+    plain = facts.definition.title
+    if facts.title not in ("", plain):
+        return facts.title
+    return facts.definition.titles.get(get_language() or "", plain)
 
 
 def case_url(ref: str) -> str:

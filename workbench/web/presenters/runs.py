@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow
 from workbench.web.presenters import activity, marks, steps, text, words
 from workbench.web.presenters.activity import Told
+from workbench.web.presenters.case import title
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.words import ClassWord, StateWord
 
@@ -84,7 +85,7 @@ def run(
     last = entries[-1].seq if entries else None
     return Run(
         ref=facts.ref,
-        title=facts.title or facts.definition.title,
+        title=title(facts),
         workflow=f"{facts.definition.name} v{facts.definition.version}",
         state=words.RUN_STATES[str(facts.state)],
         started=clock.time(facts.started_at),

@@ -83,7 +83,7 @@ def summary(facts: RunFacts) -> str:
     for action in current(facts):
         word = str(look_of(action).word)
         sums[word] = sums.get(word, 0) + 1
-    return ", ".join(f"{count} {word.lower()}" for word, count in sums.items())
+    return _(", ").join(f"{count} {word.lower()}" for word, count in sums.items())
 
 
 def current(facts: RunFacts) -> tuple[ActionFacts, ...]:
