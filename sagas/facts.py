@@ -50,7 +50,7 @@ class AttemptFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceFacts:
-    """One piece of evidence on an action or compensation, newest last; `source` is query, read, late, callback or person."""
+    """One piece of evidence, newest last; `source` is query, read, late, callback or person."""
 
     source: str
     verdict: str

@@ -39,8 +39,8 @@ def beat(owner: str) -> bool:
     """Renew a running lease. False: it has expired; an expired lease is never renewed, only replaced."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE sagas_worker SET lease_until = now_() + make_interval(secs => %s), beat_at = now_(), beats = beats + 1 "
-            "WHERE id = %s AND ended_at IS NULL AND lease_until > now_()",
+            "UPDATE sagas_worker SET lease_until = now_() + make_interval(secs => %s), beat_at = now_(), "
+            "beats = beats + 1 WHERE id = %s AND ended_at IS NULL AND lease_until > now_()",
             [LEASE_S, owner],
         )
         return bool(cursor.rowcount == 1)
@@ -80,7 +80,8 @@ def anything_due(*, for_s: float = 0.0) -> bool:
     """Whether any run has been due for at least `for_s` seconds."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - make_interval(secs => %s))",
+            "SELECT EXISTS (SELECT 1 FROM sagas_run WHERE due_at IS NOT NULL "
+            "AND due_at <= now_() - make_interval(secs => %s))",
             [for_s],
         )
         return bool(cursor.fetchone()[0])

@@ -28,7 +28,7 @@ class DefinitionVersion(models.Model):
     `pins` names the contract version and digest of every tool that the definition needs.
     """
 
-    name = models.TextField(null=True)
+    name = models.TextField(null=True)  # noqa: DJ001  null, so that unnamed versions do not collide
     version = models.PositiveIntegerField()
     title = models.TextField()
     digest = models.TextField()
