@@ -17,8 +17,15 @@ from tools.contract import Contract
 from tools.definition import Definition
 from tools.problems import FileProblems
 from tools.reader import read_contract, read_definition
+from workbench.errors import WorkbenchError
 
 SUFFIXES = {".toml", ".json"}
+
+
+class NotInOrder(WorkbenchError):
+    """The lint found errors; nothing was published."""
+
+    code = "not_in_order"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +74,19 @@ def publish_contracts(read: Read[Contract], *, actor: Actor) -> Iterator[str]:
 
 
 def publish_definitions(read: Read[Definition], *, actor: Actor) -> Iterator[str]:
-    """Publish each, saying a line for it. Raises EngineError at the first refusal."""
-    for definition in read.found.values():
+    """Publish each, saying a line for it. Raises NotInOrder or EngineError at the first refusal.
+
+    The lint runs once more here, against the published contracts: those are what the definition pins.
+    """
+    for path, definition in read.found.items():
+        stopped = [line.text for line in _findings(path, api.check_definition(definition)) if line.blocks]
+        if stopped:
+            raise NotInOrder("\n".join(stopped))
         new = api.publish_definition(definition, actor=actor)
         yield f"{definition.name} version {definition.version}: {'published' if new else 'unchanged'}"
 
 
-REFUSALS = (EngineError,)
+REFUSALS = (EngineError, NotInOrder)
 
 
 def _read[T](paths: Iterable[Path], reader: Callable[[Path], T]) -> Read[T]:

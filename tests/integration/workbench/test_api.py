@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.db import connections
-from django.http import HttpResponse
 from django.test import Client
 
 from sagas import api
@@ -33,7 +32,7 @@ def post(client: Client, path: str, body: Any, *, key: str | None = "fresh") -> 
     return client.post(f"/api/v1/{path}", content, content_type="application/json", headers=headers)
 
 
-def is_problem(answer: HttpResponse, status: int, code: str) -> dict[str, Any]:
+def is_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
     assert answer.status_code == status, answer.content
     assert answer.headers["Content-Type"] == "application/problem+json"
     document: dict[str, Any] = json.loads(answer.content)
