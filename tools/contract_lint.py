@@ -153,6 +153,7 @@ def _reaches(what: str, contract: Contract, called: Contract, pointer: str) -> I
 def faults_of_condition(
     what: str, step: str, condition: Condition, contracts: Contracts, steps: set[str] | None
 ) -> Iterator[Finding]:
+    """What keeps a condition from being evaluated by a read of the published contracts."""
     if condition.read:
         reader = contracts.get(condition.read)
         if reader is None:

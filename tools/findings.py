@@ -36,8 +36,10 @@ def blocks(findings: tuple[Finding, ...]) -> bool:
 
 
 def error(code: str, step: str, message: str, fix: str) -> Finding:
+    """A finding that stops a publication."""
     return Finding(code=code, severity=Severity.ERROR, step=step, message=message, fix=fix)
 
 
 def warning(code: str, step: str, message: str, fix: str) -> Finding:
+    """A finding to think about; it stops nothing."""
     return Finding(code=code, severity=Severity.WARNING, step=step, message=message, fix=fix)

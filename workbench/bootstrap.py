@@ -73,6 +73,7 @@ def candidates() -> Iterator[str]:
 
 
 def runs_and_is_new_enough(python: str) -> bool:
+    """Whether the candidate starts at all and is a Python that the product runs on."""
     probe = "import ensurepip, sys, venv; sys.exit(sys.version_info[:2] < {!r})".format(NEEDED)
     try:
         done = subprocess.run(
@@ -106,6 +107,7 @@ def install(wanted: str) -> None:
 
 
 def installed(wanted: str) -> bool:
+    """Whether .venv was made from this very lock."""
     try:
         with open(STAMP) as stamp:
             return "{} {}\n".format(wanted, digest(wanted)) in stamp.readlines()
@@ -114,15 +116,18 @@ def installed(wanted: str) -> bool:
 
 
 def digest(name: str) -> str:
+    """The lock's content in one word."""
     with open(lock_path(name), "rb") as lock:
         return hashlib.sha256(lock.read()).hexdigest()
 
 
 def lock_path(name: str) -> str:
+    """Where the lock of this name lies."""
     return os.path.join(ROOT, "requirements", name + ".txt")
 
 
 def say(text: str) -> None:
+    """A line for whoever waits, on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

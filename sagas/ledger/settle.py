@@ -528,6 +528,7 @@ def lose_compensation(desk: Desk, action: Action, compensation: Compensation, de
 
 
 def settle_compensation(desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer) -> None:
+    """Apply what a query found out about an unknown compensation; without an answer it is asked again later."""
     contract = desk.contract(compensation)
     match answer.verdict:
         case Verdict.FOUND:

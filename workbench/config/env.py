@@ -23,6 +23,7 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def one_of(name: str, allowed: tuple[str, ...], default: str) -> str:
+    """The value of `name` or its default; raises ImproperlyConfigured when it is none of `allowed`."""
     value = text(name, default)
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} is {value!r}; it must be one of {', '.join(allowed)}.")

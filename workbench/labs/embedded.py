@@ -301,6 +301,7 @@ def run(command: list[str], data: Path) -> int:
 
 
 def main() -> int:
+    """The program; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m workbench.labs.embedded", description=run.__doc__)
     parser.add_argument("--data", type=Path, help="the data folder; the clone's own without it")
     parser.add_argument("action", choices=["run"])

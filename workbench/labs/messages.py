@@ -30,7 +30,7 @@ KEYWORDS = {
     "pgettext_lazy": ((1, "c"), 2),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
-HEADER = '''msgid ""
+HEADER = """msgid ""
 msgstr ""
 "Project-Id-Version: Amends 1\\n"
 "Language: {language}\\n"
@@ -39,7 +39,7 @@ msgstr ""
 "Content-Type: text/plain; charset=utf-8\\n"
 "Content-Transfer-Encoding: 8bit\\n"
 
-'''
+"""
 NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -124,13 +124,18 @@ def problems() -> list[str]:
     gathered, found = gather(), []
     for language in LANGUAGES:
         translated, path = stored(language), source_of(language)
-        found += [f"{language}: not translated: {sentence}" for sentence in untranslated(gathered, translated)]
-        if not path.with_suffix(".mo").exists() or path.with_suffix(".mo").read_bytes() != compiled(translated):
+        found += [
+            f"{language}: not translated: {sentence}" for sentence in untranslated(gathered, translated)
+        ]
+        if not path.with_suffix(".mo").exists() or path.with_suffix(".mo").read_bytes() != compiled(
+            translated
+        ):
             found.append(f"{language}: the compiled file does not match its source")
     return found
 
 
 def main() -> int:
+    """The program; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m workbench.labs.messages", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, say what is missing")
     if not settings.configured:
