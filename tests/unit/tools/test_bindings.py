@@ -1,3 +1,5 @@
+"""Arguments out of the closed vocabulary: what is looked up, what is literal, what cannot be bound."""
+
 import contextlib
 
 import pytest

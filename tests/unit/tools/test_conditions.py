@@ -1,3 +1,5 @@
+"""Conditions: what holds, what does not, and what cannot be judged."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

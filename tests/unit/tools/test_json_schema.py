@@ -1,3 +1,5 @@
+"""Faults of a value against a JSON Schema: each with its place, never with the value."""
+
 import pytest
 
 from tools.declared import declares

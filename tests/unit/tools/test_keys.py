@@ -1,3 +1,5 @@
+"""Idempotency keys: the same call always has the same one, two calls never share one."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

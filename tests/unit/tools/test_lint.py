@@ -1,3 +1,5 @@
+"""The lint of definitions and contracts: every fault at once, each with what to do about it."""
+
 import copy
 from typing import Any
 

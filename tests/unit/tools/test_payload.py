@@ -1,3 +1,5 @@
+"""Payloads that can be stored whatever a tool has sent."""
+
 import json
 
 import pytest

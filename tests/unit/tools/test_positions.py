@@ -1,3 +1,5 @@
+"""Where a value stands in its file, line-exact, for TOML and JSON."""
+
 import contextlib
 import json
 import tomllib

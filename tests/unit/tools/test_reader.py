@@ -1,3 +1,5 @@
+"""Reading contracts and definitions: all problems of a file, each at its place."""
+
 import copy
 import json
 from pathlib import Path

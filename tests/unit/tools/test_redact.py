@@ -1,3 +1,5 @@
+"""Secrets are masked before anything is stored or shown."""
+
 import json
 
 import pytest

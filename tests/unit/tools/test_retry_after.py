@@ -1,3 +1,5 @@
+"""The Retry-After header as a bounded number of seconds."""
+
 from datetime import UTC, datetime
 
 import pytest

@@ -1,3 +1,5 @@
+"""The published JSON Schemas are those that files are checked against."""
+
 import json
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Texts of contracts with their placeholders filled."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

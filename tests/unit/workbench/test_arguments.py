@@ -1,3 +1,5 @@
+"""What a form or a JSON body becomes before a command sees it, and the sentences for what does not fit."""
+
 from dataclasses import dataclass
 
 import pytest

@@ -1,3 +1,5 @@
+"""Sentences of refusals: the words of the engine's obstacles and times in the reader's zone."""
+
 import re
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Who may do what, when: every role, every verb, each reason in its order, without a database."""
+
 from datetime import timedelta
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tokens as text: what is recognisable, what is kept, what is refused before any look-up."""
+
 import pytest
 
 from workbench.queries.tokens import digest, new_secret, well_formed
