@@ -1,4 +1,4 @@
-"""Release: give a claimed case back to the queue. It does not undo having worked on it."""
+"""Release: give a claimed case back to the queue. Having worked on it stays on record."""
 
 from __future__ import annotations
 
