@@ -18,7 +18,7 @@ from sagas.errors import NotFound
 from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage
 from sagas.freezes import freeze, unfreeze
 from sagas.ledger.desk import Author, opened
-from sagas.ledger.start import start_run
+from sagas.ledger.start import run_ref, start_run
 from sagas.ledger.verbs import CommandDesk as Desk
 from sagas.looks import look
 from sagas.models import Handoff
@@ -63,6 +63,7 @@ __all__ = [
     "retrying",
     "ring",
     "run_facts",
+    "run_ref",
     "runs",
     "start_run",
     "strip",

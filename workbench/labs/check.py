@@ -1,0 +1,298 @@
+"""`make demo ARGS=--check`: settles the story as those people would, over HTTP, and lets the outside ledger judge.
+
+Every verdict is a line that begins with "ok" or "NOT". Nothing here looks at the ledger's own tables to decide whether
+an effect happened: that is asked of the simulated world.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sagas import api
+from sagas.facts import RunFacts
+from workbench.labs import cast, story
+from workbench.labs.browser import Page, Visitor
+from workbench.labs.story import Chapter, Progress
+from workbench.labs.world import Outside
+
+REASON = "Checked with the system outside before deciding."
+PATIENCE_S = 30.0
+
+
+class NotSettled(Exception):
+    """The page did not do what a person would expect of it."""
+
+
+@dataclass
+class Desk:
+    """One person, one case: what that person does on the page."""
+
+    who: Visitor
+    ref: str
+
+    def act(self, pick: str, *, expect: int = 200, **filled: str) -> Page:
+        """Pick an action, look at its preview, run it. Raises `NotSettled` if the page says something else."""
+        page = self.who.get(f"handoffs/{self.ref}/?act={pick}")
+        form = page.forms.get("run")
+        if form is None:
+            off = page.texts.get(f"a-{pick}-why", "it is not on the page")
+            raise NotSettled(f"{self.ref}: {pick} is not possible: {off}")
+        for name in ("reason", "reference"):
+            if name in form.fields:
+                form.fields[name] = filled.pop(name, REASON if name == "reason" else "")
+        answer = self.who.post(form, **filled)
+        if answer.status not in (expect, 202):
+            raise NotSettled(f"{self.ref}: {pick} was answered with {answer.status}: {answer.result}")
+        self.last = form
+        return answer
+
+
+def run(web_url: str, admin_url: str, progress: Progress) -> list[str]:
+    """Settle every chapter of the story; returns the verdicts."""
+    outside = Outside(admin_url)
+    people = {member.username: _log_in(web_url, member) for member in cast.CAST}
+    progress("Settling the story as Maya, Jonas and Lin would")
+    verdicts = [_judge(name, lambda s=settle: s(people, outside)) for name, settle in SETTLEMENTS.items()]  # type: ignore[misc]
+    verdicts += [_judge("every confirmed effect is there once", lambda: _once(outside))]
+    return verdicts
+
+
+def _log_in(web_url: str, member: cast.Member) -> Visitor:
+    visitor = Visitor(web_url)
+    visitor.log_in(member.username, member.password)
+    return visitor
+
+
+def _judge(name: str, settle: Callable[[], str]) -> str:
+    began = time.monotonic()
+    try:
+        found = settle()
+    except (NotSettled, AssertionError) as error:
+        return f"NOT {name}: {error}"
+    return f"ok  {name}: {found} ({time.monotonic() - began:.1f} s)"
+
+
+def _facts(chapter: Chapter) -> RunFacts:
+    return api.run_facts(api.run_ref(story.AGENT, f"story:{chapter.business}"))
+
+
+def _case(chapter: Chapter, reason: str) -> str:
+    handoff = _facts(chapter).handoff
+    if handoff is None or handoff.reason != reason:
+        raise NotSettled(f"{chapter.business} is not with a person for {reason}")
+    return handoff.ref
+
+
+def _until(chapter: Chapter, wanted: str, ready: Callable[[RunFacts], bool]) -> RunFacts:
+    deadline = time.monotonic() + PATIENCE_S
+    while not ready(facts := _facts(chapter)):
+        if time.monotonic() > deadline:
+            raise NotSettled(f"{chapter.business} did not become {wanted}; it is {facts.state}")
+        time.sleep(0.1)
+    return facts
+
+
+def _ends(chapter: Chapter, state: str) -> RunFacts:
+    return _until(chapter, state, lambda facts: facts.state.value == state)
+
+
+def _step_becomes(chapter: Chapter, step: str, state: str) -> RunFacts:
+    return _until(chapter, f"{state} at {step}", lambda facts: facts.action(step).state.value == state)
+
+
+def _must(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise NotSettled(otherwise)
+
+
+# --- How each chapter is settled --------------------------------------------------------------------------------
+
+
+def _notice_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Query, found, let it go on: the customer got one notice."""
+    chapter = story.NOTICE_UNKNOWN
+    ref, business = _case(chapter, chapter.reason), chapter.business
+    desk = Desk(people["maya"], ref)
+    _must(
+        "retry" not in " ".join(desk.who.get(f"handoffs/{ref}/").acts),
+        "a blind retry of an unknown irreversible step is offered",
+    )
+    outside.heal("query_notice", match=_facts(chapter).ref)
+    answer = desk.act("query_status.send_notice")
+    again = desk.who.post(desk.last)
+    _must(
+        answer.status in (200, 202) and again.status == 200,
+        f"a second click was answered with {again.status}",
+    )
+    _step_becomes(chapter, "send_notice", "confirmed")
+    desk.act("resume")
+    _ends(chapter, "completed")
+    _must(
+        outside.effects(business=business, tool="send_notice") == ["send_notice"],
+        "not exactly one notice went out",
+    )
+    return "found by the query, completed, one notice outside"
+
+
+def _notice_lost(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Query, proved absent, retry: one notice in the end."""
+    chapter = story.NOTICE_LOST
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    desk = Desk(people["jonas"], ref)
+    outside.heal("query_notice", "send_notice", match=run_ref)
+    desk.act("query_status.send_notice")
+    _step_becomes(chapter, "send_notice", "rejected")
+    desk.act("retry.send_notice")
+    _ends(chapter, "completed")
+    sent = outside.effects(business=chapter.business, tool="send_notice")
+    _must(sent == ["send_notice"], f"{len(sent)} notices went out")
+    return "proved absent, sent again, one notice outside"
+
+
+def _notice_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """A stale page is refused, then the retry of the other person goes through."""
+    chapter = story.NOTICE_REFUSED
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    stale = people["jonas"].get(f"handoffs/{ref}/?act=retry.send_notice").forms["run"]
+    desk = Desk(people["maya"], ref)
+    outside.heal("send_notice", match=run_ref)
+    desk.act("retry.send_notice")
+    late = people["jonas"].post(stale, reason=REASON)
+    _must(late.status == 409, f"a stale page was answered with {late.status}")
+    _ends(chapter, "completed")
+    sent = outside.effects(business=chapter.business, tool="send_notice")
+    _must(sent == ["send_notice"], f"{len(sent)} notices went out")
+    return "retried once, the stale page of the other person was refused"
+
+
+def _notice_open(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Accepted as it is: nothing is sent, the record says that it was never known."""
+    chapter = story.NOTICE_OPEN
+    ref = _case(chapter, chapter.reason)
+    before = outside.arrivals(business=chapter.business, tool="send_notice")
+    Desk(people["maya"], ref).act("mark_acceptable", end_state="notice_to_be_confirmed")
+    facts = _ends(chapter, "closed_accepted")
+    _must(facts.action("send_notice").state.value == "accepted", "the step is not accepted")
+    _must(
+        outside.arrivals(business=chapter.business, tool="send_notice") == before, "accepting sent something"
+    )
+    return "accepted with its conditions read back, nothing sent"
+
+
+def _stock_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The failed compensation is ordered again once the cause is gone."""
+    chapter = story.STOCK_STUCK
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    outside.heal("release_stock", match=run_ref)
+    Desk(people["maya"], ref).act("compensate")
+    _ends(chapter, "compensated")
+    found = outside.effects(business=chapter.business)
+    _must(found == ["reserve_stock", "release_stock"], f"outside: {found}")
+    return "stock reserved once, released once"
+
+
+def _mail_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Not acceptable before the label is on the ticket, acceptable after it."""
+    chapter = story.MAIL_REFUSED
+    ref = _case(chapter, chapter.reason)
+    desk = Desk(people["jonas"], ref)
+    desk.act("mark_acceptable", expect=409, end_state="notice_by_hand")
+    ticket = str(_facts(chapter).action("open_ticket").result["ticket_id"])
+    outside.third_party(kind="ticket", id=ticket, body={"labels": ["notice-by-hand"]})
+    desk.act("mark_acceptable", end_state="notice_by_hand")
+    _ends(chapter, "closed_accepted")
+    _must(outside.effects(business=chapter.business, tool="send_mail") == [], "a mail went out")
+    return "refused without the label, accepted with it, no mail outside"
+
+
+def _mail_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """A person found the mail; the reference is verified by a read before it counts."""
+    chapter = story.MAIL_UNKNOWN
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    outside.heal("find_mail_by_key", match=run_ref)
+    desk = Desk(people["maya"], ref)
+    desk.act("resolve_happened.notify_customer", expect=422, reference="MAIL-0000")
+    if _facts(chapter).action("notify_customer").state.value == "unknown":
+        desk.act("query_status.notify_customer")
+    _step_becomes(chapter, "notify_customer", "confirmed")
+    if _facts(chapter).finished_at is None:
+        desk.act("resume")
+    _ends(chapter, "completed")
+    sent = outside.effects(business=chapter.business, tool="send_mail")
+    _must(sent == ["send_mail"], f"{len(sent)} mails went out")
+    return "a wrong reference was refused, the right answer read, one mail outside"
+
+
+def _file_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Compensated strictly in reverse once the archive takes it."""
+    chapter = story.FILE_STUCK
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    _must(
+        "release_customer_no" not in outside.effects(business=chapter.business),
+        "the earlier compensation did not wait",
+    )
+    outside.heal("withdraw_file", match=run_ref)
+    Desk(people["lin"], ref).act("compensate")
+    _ends(chapter, "compensated")
+    found = outside.effects(business=chapter.business)
+    wanted = ["create_customer", "create_file", "withdraw_file", "release_customer_no"]
+    _must(found == wanted, f"outside: {found}")
+    return "file withdrawn, then the customer number released"
+
+
+def _customer_told(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """An irreversible step in the middle: nothing may run by itself; the case goes up."""
+    chapter = story.CUSTOMER_TOLD
+    ref = _case(chapter, chapter.reason)
+    before = outside.effects(business=chapter.business)
+    Desk(people["maya"], ref).act("escalate")
+    facts = _until(chapter, "escalated", lambda f: f.handoff is not None and f.handoff.escalation == 1)
+    _must(facts.state.value == "handoff", "the case is not open any more")
+    _must(outside.effects(business=chapter.business) == before, "something ran by itself")
+    return "the message cannot be called back: escalated, nothing touched"
+
+
+def _sms_failed(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """S2-10 in the demo: 500 at step 4, compensated 3, 2, 1."""
+    chapter = story.SMS_FAILED
+    _ends(chapter, "compensated")
+    found = [tool for tool in outside.effects(business=chapter.business) if tool in _COMPENSATING]
+    _must(found == list(_COMPENSATING), f"outside: {found}")
+    return "compensated 3, 2, 1 by itself"
+
+
+_COMPENSATING = ("reclaim_limit", "withdraw_file", "release_customer_no")
+
+SETTLEMENTS: Mapping[str, Callable[[Mapping[str, Visitor], Outside], str]] = {
+    story.NOTICE_UNKNOWN.name: _notice_unknown,
+    story.NOTICE_LOST.name: _notice_lost,
+    story.NOTICE_REFUSED.name: _notice_refused,
+    story.NOTICE_OPEN.name: _notice_open,
+    story.STOCK_STUCK.name: _stock_stuck,
+    story.MAIL_REFUSED.name: _mail_refused,
+    story.MAIL_UNKNOWN.name: _mail_unknown,
+    story.FILE_STUCK.name: _file_stuck,
+    story.CUSTOMER_TOLD.name: _customer_told,
+    story.SMS_FAILED.name: _sms_failed,
+}
+
+
+def _once(outside: Outside) -> str:
+    """What the pages call confirmed is there once outside; what they call anything else is not taken for done."""
+    looked = 0
+    for chapter in story.CHAPTERS:
+        for action in _facts(chapter).actions:
+            if not action.contract.has_effect:
+                continue
+            times = len(outside.effects(business=chapter.business, tool=action.tool))
+            looked += 1
+            if action.state.value == "confirmed":
+                _must(times == 1, f"{chapter.business} {action.tool} is confirmed and happened {times} times")
+            elif action.state.value in ("rejected", "skipped", "not_started"):
+                _must(
+                    times == 0,
+                    f"{chapter.business} {action.tool} is {action.state} and happened {times} times",
+                )
+    return f"{looked} actions compared with the ledger outside"

@@ -1,0 +1,48 @@
+"""The simulated world's admin port, as the demo and its check use it: plan misbehaviour, read the ledger.
+
+The judge is the ledger in the simulator's own process, never our tables.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+
+class Outside:
+    """The world behind one admin address."""
+
+    def __init__(self, admin_url: str) -> None:
+        self._url = admin_url
+
+    def plan(self, *rules: dict[str, Any]) -> None:
+        """Have tools misbehave, or behave again with mode "ok"; later rules go first."""
+        self._ask("/plan", {"rules": list(rules)})
+
+    def heal(self, *tools: str, match: str) -> None:
+        """Let these tools behave again for whatever carries `match`."""
+        self.plan(*({"tool": tool, "match": match, "mode": "ok"} for tool in tools))
+
+    def third_party(self, **change: Any) -> None:
+        """Somebody else changes something out there: `what` and its arguments."""
+        self._ask("/third-party", change)
+
+    def effects(self, *, business: str, tool: str = "") -> list[str]:
+        """The tools that took effect for one business reference, in order."""
+        query = {"business": business, "kind": "effect", **({"tool": tool} if tool else {})}
+        answer = self._ask(f"/ledger?{urlencode(query)}")
+        return [record["tool"] for record in answer["records"]]
+
+    def arrivals(self, *, business: str, tool: str) -> int:
+        """How many calls of a tool arrived for one business reference, whatever became of them."""
+        query = {"business": business, "kind": "arrived", "tool": tool}
+        return len(self._ask(f"/ledger?{urlencode(query)}")["records"])
+
+    def _ask(self, path: str, body: Any = None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = Request(self._url + path, content, headers)  # noqa: S310  our own loopback
+        with urlopen(request, timeout=10) as answer:  # noqa: S310
+            return json.loads(answer.read() or "null")
