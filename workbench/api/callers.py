@@ -44,6 +44,7 @@ class Caller:
 
     def run(self, ref: str) -> RunFacts:
         """The run, if it exists for this caller. Raises NotFound either way it does not."""
+        named(ref)
         own = self.own_runs_only
         # The search finds business references too, which callers choose: only the run's own name counts here.
         if own and ref not in {row.ref for row in api.runs(search=ref, started_by=own, limit=200).rows}:
@@ -54,6 +55,13 @@ class Caller:
     def own_runs_only(self) -> str:
         """The starter that lists are narrowed to; "" for those who may see all."""
         return "" if policies.sees_all_runs(actor=self.actor, roles=self.roles) else self.actor.id
+
+
+def named(ref: str) -> str:
+    """A reference that could be one; what the database cannot even look for does not exist. Raises NotFound."""
+    if not ref.isascii() or not ref.isprintable():
+        raise NotFound("reference", "that is none")
+    return ref
 
 
 def caller_of(request: Request) -> Caller:

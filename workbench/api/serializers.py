@@ -40,7 +40,9 @@ class MakePreview(Strict):
 class CommandBody(Strict):
     """What every command carries beside its own arguments."""
 
-    saw_version = serializers.IntegerField(required=False, allow_null=True, min_value=0)
+    saw_version = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=2_147_483_647
+    )
     preview = serializers.CharField(required=False, allow_blank=True, max_length=40, default="")
 
 

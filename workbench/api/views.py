@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from sagas import api
 from sagas.errors import NotFound
 from workbench.api import documents
-from workbench.api.callers import caller_of
+from workbench.api.callers import caller_of, named
 from workbench.api.parsers import StrictJson
 from workbench.api.problems import respond
 from workbench.api.serializers import MakePreview, StartRun, command_body
@@ -79,7 +79,7 @@ class Runs(Door):
             page = api.runs(
                 after=request.query_params.get("after", ""),
                 limit=page_size(request),
-                search=request.query_params.get("search", ""),
+                search=request.query_params.get("search", "").replace("\x00", ""),
                 started_by=caller.own_runs_only,
             )
         except ValueError:
@@ -102,7 +102,7 @@ class HandoffDetail(Door):
     def get(self, request: Request, ref: str) -> Response:
         caller = caller_of(request)
         caller.require_permission(Permission.READ)
-        facts = api.handoff_facts(ref)
+        facts = api.handoff_facts(named(ref))
         offers = available(facts, caller.actor, caller.person)
         return Response({**documents.run(facts), "offers": [documents.offer(given) for given in offers]})
 
@@ -115,7 +115,7 @@ class Previews(Door):
         caller.require_permission(Permission.READ)
         body = MakePreview(data=request.data)
         body.is_valid(raise_exception=True)
-        facts = api.handoff_facts(ref)
+        facts = api.handoff_facts(named(ref))
         preview = make_preview(
             actor=caller.actor,
             person=caller.person,

@@ -23,7 +23,7 @@ from django.utils.translation import ngettext_lazy
 
 from sagas import api
 from sagas.errors import NotAllowed, NotFound
-from sagas.facts import Actor, Looked, RunFacts
+from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
 from workbench.commands import _previews, _receipts, _staleness
 from workbench.commands._arguments import Arguments, parse
@@ -37,7 +37,9 @@ from workbench.models import User
 from workbench.roles import Role
 
 LOCK_TIMEOUT = "55P03"
-COMMAND_ID = re.compile(r"[\x21-\x7e]{1,100}")
+HIGHEST_VERSION = 2_147_483_647
+# What ids and references look like; anything else names nothing and is not stored.
+NAME = re.compile(r"[\x21-\x7e]{1,100}")
 
 
 def dispatch(
@@ -54,20 +56,17 @@ def dispatch(
 ) -> Result:
     """Run `verb` as `actor`; every outcome is a Result, none an exception (a lost database aside)."""
     order = Order(
-        verb=verb,
-        handoff_ref=handoff_ref,
-        command_id=command_id,
-        saw_version=saw_version,
+        verb=verb if verb in COMMANDS or verb in SYSTEM_COMMANDS else "",
+        handoff_ref=handoff_ref if NAME.fullmatch(handoff_ref) else "",
+        command_id=command_id if NAME.fullmatch(command_id) else "",
+        # A version that cannot be is one that nobody saw: stale, whatever the case is at.
+        saw_version=saw_version if saw_version is None or 0 <= saw_version <= HIGHEST_VERSION else 0,
         arguments=arguments,
         preview_id=preview_id,
         door=door,
     )
     try:
-        if verb in COMMANDS:
-            return _on_handoff(COMMANDS[verb], actor, person, order)
-        if verb in SYSTEM_COMMANDS:
-            return api.retrying(lambda: _on_system(SYSTEM_COMMANDS[verb], actor, person, order))
-        return _without_run(actor, order, _not_found("no_such_verb", _("There is no such command.")))
+        return _answered(actor, person, order)
     except StillRunning:
         text = _("The same request is still running. Nothing was sent a second time.")
         return refused(order, Refusal(answer=Answer.BUSY, code="busy", sentence=Sentence(text)), facts=None)
@@ -80,15 +79,25 @@ def dispatch(
         return _without_run(actor, order, _not_found("no_such_case", _("There is no such case.")))
 
 
+def _answered(actor: Actor, person: User | None, order: Order) -> Result:
+    if order.verb in SYSTEM_COMMANDS:
+        command = SYSTEM_COMMANDS[order.verb]
+        return api.retrying(lambda: _on_system(command, actor, person, order))
+    if order.verb not in COMMANDS:
+        return _without_run(actor, order, _not_found("no_such_verb", _("There is no such command.")))
+    if actor.kind is not ActorKind.HUMAN:
+        # Before anything is looked up: a token does not learn from here which cases there are.
+        refusal = policies.why_not_permitted(
+            actor=actor, roles=frozenset(), permission=COMMANDS[order.verb].permission
+        )
+        if refusal is not None:
+            return _without_run(actor, order, refusal)
+    return _on_handoff(COMMANDS[order.verb], actor, person, order)
+
+
 def _on_handoff(command: type[Command[Any]], actor: Actor, person: User | None, order: Order) -> Result:
-    parsed = _parsed(command, order)
-    looked = _look(order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
     try:
-        result = api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
-    except _LookFirst:
-        # It was refusable a moment ago and is not any more: look after all.
-        late = _look(order, parsed)
-        result = api.retrying(lambda: _transact(command, actor, person, order, parsed, late))
+        result = _looked_and_run(command, actor, person, order)
     except NotAllowed as error:
         # The desk has seen more than the policy did. Its transaction is gone; the refusal gets its own.
         sentence = in_words(error.obstacle)
@@ -97,6 +106,18 @@ def _on_handoff(command: type[Command[Any]], actor: Actor, person: User | None, 
     if result.status is Answer.ACCEPTED and result.facts is not None:
         api.ring(result.facts.ref)
     return result
+
+
+def _looked_and_run(command: type[Command[Any]], actor: Actor, person: User | None, order: Order) -> Result:
+    """Steps 2 and 3. Raises NotAllowed."""
+    parsed = _parsed(command, order)
+    looked = _look(order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
+    try:
+        return api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
+    except _LookFirst:
+        # It was refusable a moment ago and is not any more: look after all.
+        late = _look(order, parsed)
+        return api.retrying(lambda: _transact(command, actor, person, order, parsed, late))
 
 
 class _LookFirst(Exception):
@@ -126,11 +147,13 @@ def _transact(
             reason=getattr(parsed, "reason", ""),
             saw_version=order.saw_version,
         ) as desk:
-            judged = _judge(command, actor, _roles(person), order, parsed, desk.facts, looked)
+            roles = _roles(person)
+            judged = _judge(command, actor, roles, order, parsed, desk.facts, looked)
             if judged is not None:
                 refusal, changed = judged
                 desk.refuse(order.verb, refusal.code, refusal.sentence.plain())
-                return refused(order, refusal, facts=desk.facts, changed=changed)
+                reads = policies.sees_all_runs(actor=actor, roles=roles)
+                return refused(order, refusal, facts=desk.facts if reads else None, changed=changed)
             if command.looks and looked is None:
                 raise _LookFirst
             if command.claims:
@@ -161,29 +184,19 @@ def _judge(
     preview = _previews.stored(order.preview_id, actor)
     refusal = policies.why_not(actor=actor, roles=roles, facts=facts, verb=order.verb, step=step)
     stale = _previews.why_stale(command, order, facts, preview)
-    if stale is not None and not (refusal is not None and refusal.code == "held"):
-        return stale, _staleness.changes(facts, preview)
-    if refusal is not None and refusal.code == "held":
-        return refusal, _staleness.changes(facts, preview) if stale else ()
+    meanwhile = refusal if refusal is not None and refusal.code == "held" else stale
+    if meanwhile is not None:
+        return meanwhile, _staleness.changes(facts, preview) if stale else ()
     if isinstance(parsed, Refusal):
         return parsed, ()
     refusal = (
         _unknown_step(facts, parsed)
         or refusal
         or _previews.why_unusable(command, order, facts, preview, parsed)
-        or (None if command.looks and looked is None else _own(command, facts, roles, parsed, looked))
     )
+    if refusal is None and (looked is not None or not command.looks):
+        refusal = command.refusal(facts=facts, roles=roles, arguments=parsed, looked=looked)
     return None if refusal is None else (refusal, ())
-
-
-def _own(
-    command: type[Command[Any]],
-    facts: RunFacts,
-    roles: frozenset[Role],
-    parsed: Arguments,
-    looked: Looked | None,
-) -> Refusal | None:
-    return command.refusal(facts=facts, roles=roles, arguments=parsed, looked=looked)
 
 
 def _worth_a_look(
@@ -228,7 +241,7 @@ def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | N
 
 
 def _parsed(command: type[Command[Any]] | type[SystemCommand[Any]], order: Order) -> Arguments | Refusal:
-    if not COMMAND_ID.fullmatch(order.command_id):
+    if not order.command_id:
         return _invalid("command_id", Sentence(_("A request needs an id of 1 to 100 plain characters.")))
     parsed = parse(command.arguments, order.arguments)
     if isinstance(parsed, Arguments):

@@ -113,7 +113,9 @@ def find_preview(preview_id: str, *, actor: Actor) -> Preview | None:
 
 def stored(preview_id: str, actor: Actor) -> StoredPreview | None:
     """The row behind a preview of one's own."""
-    return StoredPreview.objects.filter(ref=preview_id, actor_id=actor.id).first() if preview_id else None
+    if not preview_id.isascii() or not preview_id.isprintable():
+        return None
+    return StoredPreview.objects.filter(ref=preview_id, actor_id=actor.id).first()
 
 
 def why_stale(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from sagas import api
 from sagas.facts import RunFacts
@@ -338,14 +340,48 @@ def test_a_reference_that_a_read_disproves_is_refused_and_the_right_one_is_taken
     assert api.run_facts(unknown_notice.ref).action("send_notice").provider_ref == right
 
 
-def test_no_case_and_no_verb_are_answered_and_logged(workplace: Simulator) -> None:
-    maya = Desk("maya")
+@pytest.mark.parametrize(
+    ("verb", "ref", "command_id", "code"),
+    [
+        ("claim", "HF-9", "n-1", "no_such_case"),
+        ("claim", "HF-\x00", "n-1", "no_such_case"),
+        ("claim", "H" * 5000, "n-1", "no_such_case"),
+        ("reset", "HF-9", "n-1", "no_such_verb"),
+    ],
+)
+def test_what_does_not_exist_is_answered_and_logged(
+    workplace: Simulator, verb: str, ref: str, command_id: str, code: str
+) -> None:
+    result = Desk("maya").run(verb, ref, command_id, preview_id="")
 
-    no_case = maya.run("claim", "HF-9", "n-1")
-    no_verb = maya.run("comment", "HF-9", "n-2", text="x")
+    assert (result.status, result.http_status, result.code) == (Answer.NOT_FOUND, 404, code)
+    (logged,) = logged_refusals()
+    assert (logged["actor_id"], logged["after"]["code"]) == ("maya", code)
 
-    assert (no_case.status, no_case.http_status) == (Answer.NOT_FOUND, 404)
-    assert no_verb.status is Answer.NOT_FOUND
+
+@pytest.mark.parametrize(
+    ("command_id", "saw"), [("", 1), ("x" * 101, 1), ("a b", 1), ("\x00", 1), ("ok", 2**70)]
+)
+def test_ids_and_versions_that_cannot_be_are_refused_and_stored_nowhere(
+    rejected_notice: RunFacts, command_id: str, saw: int
+) -> None:
+    maya, ref = Desk("maya"), ref_of(rejected_notice)
+    preview = maya.preview(ref, "escalate")
+
+    result = maya.run("escalate", ref, command_id, preview_id=preview, saw_version=saw, reason=REASON)
+    odd_preview = maya.run("escalate", ref, "p-1", preview_id="pv_\x00", reason=REASON)
+
+    assert result.status in (Answer.INVALID, Answer.CONFLICT)
+    assert odd_preview.status is Answer.EXPIRED
+    assert not Receipt.objects.exists()
+
+
+def logged_refusals() -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT actor_id, after FROM sagas_entry WHERE name = 'command.refused' AND run_id IS NULL"
+        )
+        return [{"actor_id": who, "after": json.loads(after)} for who, after in cursor.fetchall()]
 
 
 @pytest.mark.requirement("S4-1")
