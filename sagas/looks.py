@@ -9,7 +9,7 @@ from sagas.facts import ActionFacts, ConditionCheck, EndStateCheck, Looked, RunF
 from sagas.looking import look_at
 from sagas.previews import scope
 from sagas.published import pinned
-from sagas.queries import now
+from sagas.queries import facts_of_run, now
 from sagas.states import ActionState
 from sagas.tx import outside_transaction
 from tools.bindings import Unbindable, bind
@@ -25,6 +25,7 @@ TIME_LIMIT_S = 5.0
 def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> Looked:
     """Make the reads that a verb needs before its transaction; empty for a verb that needs none."""
     outside_transaction()
+    facts = facts_of_run(facts.ref, unmasked=True)
     world = World(settings.TOOL_SYSTEMS)
     try:
         match verb:
@@ -42,6 +43,8 @@ def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> 
 def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:
     """Ask the tool's own status query; a reference that differs from the one it names is disproved."""
     action = next((a for a in planner.current(facts) if a.step == step), None)
+    if action is not None and action.state is not ActionState.UNKNOWN:
+        return _verify_compensation(facts, action, world)
     query = action.contract.status_query if action is not None else None
     if action is None or query is None:
         return Looked(verb="resolve_happened", step=step, detail="There is no read that could prove it.")
@@ -72,6 +75,19 @@ def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:
         detail="" if same else f"{contract.tool} names another reference, {answer.reference}",
         body=answer.result,
     )
+
+
+def _verify_compensation(facts: RunFacts, action: ActionFacts, world: World) -> Looked:
+    """Whether a compensation took effect is seen by looking at what it was to change."""
+    declared = action.contract.compensation
+    condition = (declared.already_done or declared.verify) if declared is not None else None
+    if condition is None or not condition.read:
+        return Looked(
+            verb="resolve_happened", step=action.step, detail="There is no read that could prove it."
+        )
+    reads = {condition.read: pinned(facts.definition_id, condition.read)[1]}
+    seen = look_at(condition, world, reads, scope(facts, action), time_limit_s=TIME_LIMIT_S)
+    return Looked(verb="resolve_happened", step=action.step, verified=seen.met, detail=seen.detail)
 
 
 def _end_state(facts: RunFacts, end_state: EndState, world: World) -> EndStateCheck:

@@ -124,6 +124,23 @@ def _retry(facts: RunFacts, step: str) -> Obstacle | None:
     return None
 
 
+def _edit_and_retry(facts: RunFacts, step: str) -> Obstacle | None:
+    if facts.direction is Direction.UNDO:
+        return _why("turned_back", "Compensation has begun; the run does not go forward again.")
+    action = next((a for a in planner.current(facts) if a.step == step), None)
+    if action is None or action.state is not ActionState.REJECTED:
+        return _why("not_rejected", "Only a step that was rejected can be sent with other arguments.")
+    return None
+
+
+def _skip_compensation(facts: RunFacts, step: str) -> Obstacle | None:
+    action = next((a for a in planner.current(facts) if a.step == step), None)
+    compensation = action.compensation if action is not None else None
+    if compensation is None or compensation.state is not CompensationState.FAILED:
+        return _why("not_failed", "Only a compensation that was tried and failed can be left out.")
+    return None
+
+
 def _resolve_happened(facts: RunFacts, step: str) -> Obstacle | None:
     action = _unknown(facts, step)
     return action if isinstance(action, Obstacle) else None
@@ -247,6 +264,8 @@ _CHECKS = {
     "release": _claim,
     "query_status": _query_status,
     "retry": _retry,
+    "edit_and_retry": _edit_and_retry,
+    "skip_compensation": _skip_compensation,
     "resolve_happened": _resolve_happened,
     "resolve_not_happened": _resolve_not_happened,
     "compensate": _compensate,

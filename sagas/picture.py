@@ -18,6 +18,7 @@ from sagas.facts import (
 from sagas.models import Action, Attempt, Compensation, Evidence, Handoff, Run
 from sagas.published import contract_by_id, definition_by_id
 from sagas.states import ActionState, CompensationState, Direction, HandoffState, RunState
+from tools.redact import mask
 
 
 def run_facts(
@@ -145,6 +146,32 @@ def handoff_facts(row: Handoff) -> HandoffFacts:
         resolved_at=row.resolved_at,
         resolution=row.resolution,
         linked=row.linked,
+    )
+
+
+def without_secrets(facts: RunFacts) -> RunFacts:
+    """The same picture as people and agents may see it: secret fields and what looks like a secret are masked."""
+    return replace(
+        facts,
+        input=mask(facts.input),
+        actions=tuple(_action_without_secrets(action) for action in facts.actions),
+    )
+
+
+def _action_without_secrets(action: ActionFacts) -> ActionFacts:
+    secret, made_up = action.contract.secret_fields, action.compensation
+    if made_up is not None:
+        made_up = replace(
+            made_up,
+            args=mask(made_up.args, made_up.contract.secret_fields),
+            result=mask(made_up.result, made_up.contract.secret_fields),
+        )
+    return replace(
+        action,
+        args=mask(action.args, secret),
+        result=mask(action.result, secret),
+        prior_state=mask(action.prior_state, secret),
+        compensation=made_up,
     )
 
 

@@ -28,7 +28,7 @@ from sagas.facts import (
 )
 from sagas.ledger.desk import open_freezes
 from sagas.models import Action, Attempt, Compensation, Entry, Evidence, Handoff, Run
-from sagas.picture import run_facts, with_history
+from sagas.picture import run_facts, with_history, without_secrets
 from sagas.states import HandoffState
 
 CAP = 1000
@@ -37,12 +37,16 @@ CAP = 1000
 VIEWS = ("open", "mine", "unclaimed", "unknown", "compensation_failed", "closed")
 
 
-def facts_of_run(run_ref: str) -> RunFacts:
-    """The picture of a run with its history. Raises `NotFound`."""
+def facts_of_run(run_ref: str, *, unmasked: bool = False) -> RunFacts:
+    """The picture of a run with its history; secrets are masked unless reads have to be made with them.
+
+    Raises `NotFound`.
+    """
     run = Run.objects.filter(ref=run_ref).first()
     if run is None:
         raise NotFound("run", run_ref)
-    return _picture(run, None)
+    facts = _picture(run, None)
+    return facts if unmasked else without_secrets(facts)
 
 
 def facts_of_handoff(handoff_ref: str) -> RunFacts:
@@ -50,7 +54,7 @@ def facts_of_handoff(handoff_ref: str) -> RunFacts:
     handoff = Handoff.objects.filter(ref=handoff_ref).select_related("run").first()
     if handoff is None:
         raise NotFound("handoff", handoff_ref)
-    return _picture(handoff.run, handoff.pk)
+    return without_secrets(_picture(handoff.run, handoff.pk))
 
 
 def _picture(run: Run, handoff_id: int | None) -> RunFacts:

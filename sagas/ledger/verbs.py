@@ -16,9 +16,11 @@ from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Handoff
 from sagas.obstacles import obstacle
+from sagas.picture import without_secrets
 from sagas.planner import current, key_is_kept, to_compensate
 from sagas.states import ActionState, CompensationState, HandoffState, RunState
 from tools.contract import Contract, ErrorClass, Json
+from tools.json_schema import schema_fault
 from tools.keys import forward_key
 from tools.outcome import Verdict
 from tools.pointers import parts
@@ -35,8 +37,8 @@ class CommandDesk:
 
     @property
     def facts(self) -> RunFacts:
-        """The fresh facts, read under the run's lock."""
-        return self._desk.facts()
+        """The fresh facts, read under the run's lock; secrets are masked."""
+        return without_secrets(self._desk.facts())
 
     # --- Who works on it ----------------------------------------------------------------------------------
 
@@ -200,8 +202,18 @@ class CommandDesk:
             )
             self._register_again(action)
         else:
-            self._new_generation(action)
+            self._new_generation(action, args=action.args)
         self._resume("a person ordered a retry")
+
+    def edit_and_retry(self, step: str, *, args: Json) -> None:
+        """Make the call with other arguments: a new generation with a key of its own (law 10, S3-10)."""
+        self._must("edit_and_retry", step)
+        action = self._current(step)
+        fault = schema_fault(self._desk.contract(action).args_schema, args)
+        if fault:
+            raise NotAllowed(Obstacle(code="args_do_not_fit", sentence=f"The arguments do not fit: {fault}"))
+        self._new_generation(action, args=args)
+        self._resume("a person ordered a retry with other arguments")
 
     def _register_again(self, action: Action) -> None:
         compensation = self._desk.compensations.get(action.pk)
@@ -214,7 +226,7 @@ class CommandDesk:
                 args=None,
             )
 
-    def _new_generation(self, action: Action) -> None:
+    def _new_generation(self, action: Action, *, args: Json) -> None:
         """A superseded key keeps being watched; the new call has its own key and its own row (law 10)."""
         desk = self._desk
         contract = desk.contract(action)
@@ -235,10 +247,8 @@ class CommandDesk:
             generation=generation,
             tool=action.tool,
             key=forward_key(desk.run.ref, action.step, action.item, contract.operation, generation),
-            args=action.args,
+            args=args,
             why=action.why,
-            prior_state=action.prior_state,
-            prior_version=action.prior_version,
         )
         desk.actions.append(successor)
 
@@ -256,6 +266,19 @@ class CommandDesk:
         self._order_compensations()
         turn_back(self._desk, self._reason("a person ordered the compensation"), self._actor)
         self._resume("a person ordered the compensation")
+
+    def skip_compensation(self, step: str) -> None:
+        """Leave out one failed compensation, knowingly: its effect is accepted and counts as left."""
+        self._must("skip_compensation", step)
+        action = self._current(step)
+        self._desk.move(
+            self._desk.compensations[action.pk],
+            "skip",
+            CompensationState.SKIPPED_BY_OPERATOR,
+            actor=self._actor,
+        )
+        self._desk.move(action, "accept", ActionState.ACCEPTED, actor=self._actor)
+        self._resume("a person left out one compensation")
 
     def stop_and_compensate(self) -> None:
         """Stop the run: nothing new goes out, what is in flight is waited for, then everything is compensated."""
