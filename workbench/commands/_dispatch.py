@@ -25,13 +25,12 @@ from sagas import api
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
-from workbench.commands import _previews, _receipts, _staleness
+from workbench.commands import _previews, _receipts, _staleness, claim
 from workbench.commands._arguments import Arguments, parse
 from workbench.commands._command import Command, SystemCommand
 from workbench.commands._receipts import StillRunning
 from workbench.commands._registry import COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Order, Result, refused
-from workbench.commands.claim import MINUTES
 from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, in_words
 from workbench.models import User
 from workbench.roles import Role
@@ -157,7 +156,7 @@ def _transact(
             if command.looks and looked is None:
                 raise _LookFirst
             if command.claims:
-                desk.claim(minutes=MINUTES)
+                desk.claim(minutes=claim.MINUTES)
             command.run(desk, arguments=parsed, looked=looked)
         facts = api.handoff_facts(order.handoff_ref)
         receipt = _receipts.keep(actor, order, scheduled=command.schedules, facts=facts)

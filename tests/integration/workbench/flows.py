@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from sagas.facts import Actor, ActorKind, RunFacts
 from sagas.ledger import workers
 from sagas.ledger.advance import claim_next
 from sagas.states import FINAL_RUN_STATES, RunState
+from tools.contract import Contract
+from tools.definition import Definition
 from tools.reader import definition_from_document, read_contract, read_definition
 from tools.world import World
 from workbench.commands import Result, dispatch, make_preview
@@ -28,15 +31,25 @@ REASON = "Checked with the carrier by phone, nothing arrived."
 _numbers = itertools.count(20_000)
 
 
-def publish() -> None:
-    """The shipped contracts, and the order workflow with a recovery that gives up at once."""
-    for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
-        api.publish_contract(read_contract(path), actor=cast.SYSTEM)
+@cache
+def _shipped() -> tuple[Contract, ...]:
+    return tuple(read_contract(path) for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")))
+
+
+@cache
+def _workflow() -> Definition:
     document = dict(read_definition(ROOT / "examples" / "order_fulfilment.toml").document)
-    for name, on_failure in (("orders", "handoff"), ("orders_back", "compensate")):
-        steps = [{**step, "on_rejected": on_failure} for step in document["steps"]]
-        quick = {**document, "name": name, "steps": steps, "recovery_deadline_s": 0.1}
-        api.publish_definition(definition_from_document(quick), actor=cast.SYSTEM)
+    steps = [{**step, "on_rejected": "handoff"} for step in document["steps"]]
+    return definition_from_document(
+        {**document, "name": "orders", "steps": steps, "recovery_deadline_s": 0.1}
+    )
+
+
+def publish() -> None:
+    """The shipped contracts, and the order workflow as "orders", with a recovery that gives up at once."""
+    for contract in _shipped():
+        api.publish_contract(contract, actor=cast.SYSTEM)
+    api.publish_definition(_workflow(), actor=cast.SYSTEM)
 
 
 def start(definition: str = "orders", **given: Any) -> str:
