@@ -66,11 +66,19 @@ body.addEventListener("htmx:afterSettle", (event) => {
   wake();
   const mine = event.detail.requestConfig?.elt !== poll;
   const result = $("#result");
+  if (mine) reveal(event.detail.target?.id);
   if (mine && result && event.detail.target?.id !== "preview") return result.focus();
   if (document.activeElement === body || !document.activeElement) {
-    (focused && document.getElementById(focused) || $("#go button") || $("#decide [data-key]") || $("#main"))?.focus({ preventScroll: true });
+    (focused && document.getElementById(focused) || $("tr.cur .ttl") || $("#go button") || $("#decide [data-key]") || $("#main"))?.focus({ preventScroll: true });
   }
 });
+
+// The panel scrolls by itself: a picked preview, or the field that needs fixing, comes into its view.
+function reveal(target) {
+  const panel = $("#decide");
+  const wanted = $("#decide [aria-invalid]")?.closest(".field") ?? (target === "preview" ? $("#preview") : null);
+  if (panel && wanted) panel.scrollTop += wanted.getBoundingClientRect().top - panel.getBoundingClientRect().top - 48;
+}
 
 // --- Small comforts: copy buttons, the help sheet ---------------------------------------------------------
 

@@ -69,7 +69,9 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
         facts, seen.handoff, reader=reader.actor.id, clock=reader.clock, level=str(policies.risk(facts))
     )
     pick = _pick(offers, wish)
-    panel = decide.panel(offers, picked=pick, draft=wish.comment, closed=shown_case.closed)
+    panel = decide.panel(
+        offers, picked=pick, draft=wish.comment, closed=shown_case.closed, mine=shown_case.owner.mine
+    )
     return {
         "case": shown_case,
         "decide": panel,

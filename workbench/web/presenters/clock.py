@@ -17,6 +17,11 @@ class Due:
     at: str
     late: bool
 
+    @property
+    def both(self) -> str:
+        """31 m left, due 11:13."""
+        return _("{left}, {at}").format(left=self.left, at=self.at)
+
 
 @dataclass(frozen=True)
 class Clock:

@@ -141,9 +141,12 @@ def choice_id(verb: str, step: str) -> str:
     return f"{verb}.{step}" if step else verb
 
 
-def panel(offers: Iterable[Offer], *, picked: str, draft: str = "", closed: str = "") -> Panel:
+def panel(
+    offers: Iterable[Offer], *, picked: str, draft: str = "", closed: str = "", mine: bool = False
+) -> Panel:
     """Allowed offers in the server's order, then the switched-off ones with their reasons."""
     all_offers = tuple(offers)
+    in_bar = ("release",) if mine else IN_BAR
     shown = [_choice(offer, picked) for offer in all_offers if offer.verb not in (*IN_BAR, "comment")]
     shown.sort(key=lambda one: not one.allowed)
     allowed = sum(one.allowed for one in shown)
@@ -154,7 +157,7 @@ def panel(offers: Iterable[Offer], *, picked: str, draft: str = "", closed: str 
         summary=_summary(allowed, len(shown) - allowed),
         jump=ngettext("Decide: {n} action allowed", "Decide: {n} actions allowed", allowed).format(n=allowed),
         nothing=closed or _("No action is allowed for you now. The reasons stand above."),
-        claims=tuple(_small(offer) for offer in all_offers if offer.verb in IN_BAR and offer.allowed),
+        claims=tuple(_small(one) for one in all_offers if one.verb in in_bar and one.allowed),
         comment=_small(comment, draft) if comment else None,
     )
 

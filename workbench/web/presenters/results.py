@@ -134,7 +134,7 @@ def _conflict(result: Result, url: str, clock: Clock) -> Shown:
     now = result.facts.version if result.facts else None
     saw = result.saw_version
     says = str(result.sentence) if stale else _("Nothing was sent.")
-    last = next((change for change in reversed(result.changed) if change.by and change.at), None)
+    last = _last_person(result)
     who = f"{last.by}, {clock.time(last.at)}. " if last else ""
     more = (
         who
@@ -161,6 +161,18 @@ def _conflict(result: Result, url: str, clock: Clock) -> Shown:
         leave=_("Leave it to {who}").format(who=last.by) if last else _("Back to the queue"),
         announce=says,
     )
+
+
+def _last_person(result: Result) -> Change | None:
+    """The last thing that a person did since; what the engine did is nobody to leave it to."""
+    people = (
+        change
+        for change in reversed(result.changed)
+        if change.by
+        and change.at
+        and (change.kind == "claim" or change.what.startswith(("human.", "command.")))
+    )
+    return next(people, None)
 
 
 def _changes(result: Result, clock: Clock) -> Iterator[Changed]:
