@@ -109,6 +109,9 @@ OBSTACLES: Mapping[str, object] = {
     "outstanding": _("The compensation of %(step)s is not settled. Query status first."),
     "no_end_states": _("This workflow declares no acceptable end state."),
     "highest": _("This case is at the highest level already."),
+    "not_rejected": _("Only a step that was rejected can be sent with other arguments."),
+    "not_failed": _("Only a compensation that was tried and failed can be left out."),
+    "not_claimed": _("Nobody has claimed this case."),
     "still_stuck": _("Nothing has changed yet that would let the run go on."),
 }
 
