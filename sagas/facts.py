@@ -86,6 +86,7 @@ class CompensationFacts:
     result: Json | None
     provider_ref: str
     queries: int
+    unknown_since: datetime | None = None
     attempts: tuple[AttemptFacts, ...] = ()
     evidence: tuple[EvidenceFacts, ...] = ()
 

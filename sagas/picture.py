@@ -125,6 +125,7 @@ def compensation_facts(row: Compensation) -> CompensationFacts:
         result=row.result,
         provider_ref=row.provider_ref,
         queries=row.queries,
+        unknown_since=row.unknown_since,
     )
 
 

@@ -335,8 +335,7 @@ def key_is_kept(
 def _settle_compensation(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> Decision:
     due = compensation.due_at is None or compensation.due_at <= facts.now
     if has_compensation_query(action, compensation):
-        since = compensation.sent_at
-        if _recovery_is_over(facts, since):
+        if _recovery_is_over(facts, compensation.unknown_since):
             return HandOver(reason=Reason.COMPENSATION_UNKNOWN, action=action)
         return Query(action=action, compensation=compensation) if due else Wait(until=compensation.due_at)
     idempotency = compensation.contract.idempotency
