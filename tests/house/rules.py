@@ -154,8 +154,9 @@ def modules_say_what_they_own(source: Source) -> Iterator[str]:
 def public_names_are_described(source: Source) -> Iterator[str]:
     """A public function or class says in one sentence what it is."""
     for node in source.tree.body:
-        named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if named and not node.name.startswith("_") and not ast.get_docstring(node):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if not node.name.startswith("_") and not ast.get_docstring(node):
             yield _at(node, f"{node.name} has no docstring")
 
 

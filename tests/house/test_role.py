@@ -13,7 +13,7 @@ ENGINE_TABLES = (
 )
 
 
-def asked(sql: str, *params: object) -> list[tuple[object, ...]]:
+def asked(sql: str, *params: str) -> list[tuple[object, ...]]:
     """Every row of an answer."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
