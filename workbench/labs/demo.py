@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from workbench.labs import embedded
 from workbench.labs.datafolder import SOCKETS, CannotStart, publish
@@ -28,6 +28,7 @@ WEB = ("--preload", "--no-control-socket", "--worker-class=gthread", "--threads=
 WORKER = ("--concurrency=2", "--loglevel=info", "--without-mingle", "--without-gossip", "--without-heartbeat")
 PATIENCE = 60.0  # seconds for a process to become ready
 TEND_EVERY = 0.5  # seconds
+DIRECTLY = build_opener(ProxyHandler({}))  # this machine is never reached through a proxy
 
 
 class Stop(BaseException):
@@ -42,7 +43,7 @@ class Demo:
         self._servers = embedded.Servers(data, embedded.Profile.DEMO)
         # One dictionary for all programs; addresses are added to it as they become known.
         self._environment: dict[str, str] = {}
-        self._listener = socket.create_server(("127.0.0.1", port))
+        self._listener = listen(port)
         self.web_url = "http://{}:{}/".format(*self._listener.getsockname())
         self.admin_url = ""
         self.supervisor = Supervisor(logs=data / "logs", environment=self._environment, cwd=embedded.CLONE)
@@ -66,18 +67,25 @@ class Demo:
         self._stack.callback(self._servers.stop)
         self._servers.start()
         self._stack.callback(self.supervisor.stop)
-        self._environment |= os.environ | self._servers.environment | self._identity()
-        self._environment |= self._world()
-        os.environ |= self._environment
-        publish(self._data, {**self._environment, SOCKETS: str(self._servers.sockets)})
+        own = self._servers.environment | self._identity()
+        self._environment |= os.environ | own
+        own |= self._world()
+        os.environ |= own
+        publish(self._data, own | {SOCKETS: str(self._servers.sockets)})
+        self._environment |= own
         self._environment.pop("DATABASE_OWNER_URL", None)  # only what migrates may change the schema
 
-        self._run(
-            "web", "-m", "gunicorn", "workbench.config.wsgi", *WEB, f"--bind=fd://{self._listener.fileno()}"
-        )
+        bind = f"--bind=fd://{self._listener.fileno()}"
+        self._run("web", "-m", "gunicorn", "workbench.config.wsgi", *WEB, bind)
         say("Migrating the database as its owner")
         migrate()
+
+    def wait_until_ready(self) -> None:
+        """Return when pages are served."""
         wait_for("the web server", lambda: answers(f"{self.web_url}livez"), self.tend)
+
+    def start_working(self) -> None:
+        """Start what works in the background; a person may look around in the meantime."""
         self._run("worker", "-m", "celery", "-A", "workbench.config", "worker", *WORKER)
         self._run("sweep", "manage.py", "sweep")
         self._run("relay", "manage.py", "relay")
@@ -135,10 +143,12 @@ def show(port: int) -> int:
         from workbench.labs import cast, story
 
         cast.load()
+        demo.wait_until_ready()
         say(f"\nAmends is ready after {time.monotonic() - began:.1f} s:  {demo.web_url}\n")
         for member in cast.CAST:
             say(f"  {member.username:<8} {member.password:<14} {member.display_name}, {member.title}")
         say("\nStop with Ctrl-C. The demo story follows.\n")
+        demo.start_working()
 
         def progress(line: str) -> None:
             say(f"  {line}")
@@ -154,22 +164,34 @@ def show(port: int) -> int:
 def check() -> int:
     """Run the demo on data of its own, settle its story and compare with what happened outside."""
     data = Path(tempfile.mkdtemp(prefix="amends-check-"))
+    verdicts: list[str] = []
     try:
         with Demo(data) as demo:
             from workbench.labs import cast, check, story
 
             cast.load()
+            demo.wait_until_ready()
+            demo.start_working()
             say(f"Ready: {demo.web_url}")
             story.load(say)
             verdicts = check.run(demo.web_url, demo.admin_url, say)
     finally:
+        passed = bool(verdicts) and all(verdict.startswith("ok") for verdict in verdicts)
+        if not passed:
+            say_last_lines(data)
         shutil.rmtree(data, ignore_errors=True)
-    passed = bool(verdicts) and all(verdict.startswith("ok") for verdict in verdicts)
     say("\n".join(["", *verdicts, "", "The demo holds." if passed else "THE DEMO DOES NOT HOLD."]))
     return 0 if passed else 1
 
 
+def say_last_lines(data: Path) -> None:
+    """What the processes logged, before it goes with the data."""
+    for log in sorted((*data.glob("*.log"), *data.glob("logs/*.log"))):
+        say("\n".join([f"--- {log.name}", *log.read_text(errors="replace").splitlines()[-25:]]))
+
+
 def say(line: str) -> None:
+    """A line for whoever watches, at once."""
     print(line, flush=True)
 
 
@@ -184,25 +206,36 @@ def wait_for(what: str, ready: Callable[[], bool], meanwhile: Callable[[], None]
 
 
 def answers(url: str) -> bool:
+    """Whether the address answers a GET with 200."""
     try:
-        with urlopen(url, timeout=1) as answer:  # noqa: S310 - our own address
+        with DIRECTLY.open(url, timeout=1) as answer:
             return bool(answer.status == 200)
     except (URLError, TimeoutError, ConnectionError):
         return False
 
 
+def listen(port: int) -> socket.socket:
+    """A listening socket on loopback. Raises CannotStart when the port is taken."""
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise CannotStart(f"Port {port} cannot be had: {error.strerror}.") from error
+
+
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listened on a moment ago."""
     with ExitStack() as stack:
-        listeners = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        listeners = [stack.enter_context(listen(0)) for _ in range(count)]
         return [listener.getsockname()[1] for listener in listeners]
 
 
 def stop(number: int, frame: object) -> None:
+    """Turn a signal into `Stop`, wherever the program is."""
     raise Stop
 
 
 def main() -> int:
+    """The program; returns its exit code."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--check", action="store_true", help="prove the demo's story and end")
     parser.add_argument("--port", type=int, default=0, help="the web port; any free one without it")
