@@ -96,6 +96,8 @@ _SENTENCES: dict[str, Words] = {
     "human.handoff.released": gettext_lazy("{who} released the case."),
     "human.handoff.resolved": gettext_lazy("{who} closed the case."),
     "human.handoff.commented": gettext_lazy("{who} commented."),
+    "tool.compensation.approval.requested": gettext_lazy("{who} asked for a sign-off."),
+    "tool.compensation.approval.settled": gettext_lazy("The sign-off is settled."),
     "human.handoff.accepted": gettext_lazy("{who} accepted the state as it is."),
     "tool.execution.late_answer": gettext_lazy("A late answer about {step} arrived."),
     "tool.prior_state.read": gettext_lazy("{who} read what stood there before {step}."),
