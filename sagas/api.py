@@ -65,6 +65,9 @@ __all__ = [
     "run_facts",
     "run_ref",
     "runs",
+    "signoff_desk",
+    "signoff_facts",
+    "signoffs",
     "start_run",
     "strip",
     "targets",
@@ -77,6 +80,8 @@ queue = queries.queue
 queue_counts = queries.queue_counts
 queue_changes = queries.queue_changes
 run_facts = queries.facts_of_run
+signoffs = queries.signoffs
+signoff_facts = queries.facts_of_permit
 handoff_facts = queries.facts_of_handoff
 now = queries.now
 
@@ -112,6 +117,23 @@ def desk(
     run_id = Handoff.objects.filter(ref=handoff_ref).values_list("run_id", flat=True).first()
     if run_id is None:
         raise NotFound("handoff", handoff_ref)
+    author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
+    with opened(run_id, author=author) as rows:
+        yield Desk(rows, actor)
+        rows.close(release=False)
+
+
+@contextmanager
+def signoff_desk(
+    permit_ref: str,
+    *,
+    actor: Actor,
+    command_id: str = "",
+    reason: str = "",
+    saw_version: int | None = None,
+) -> Iterator[Desk]:
+    """The run of a request for a signature under its lock, inside `transaction()`; like `desk` otherwise."""
+    run_id = queries.run_id_of(queries.run_of_permit(permit_ref))
     author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
     with opened(run_id, author=author) as rows:
         yield Desk(rows, actor)

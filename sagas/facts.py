@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from sagas.states import ActionState, CompensationState, Direction, HandoffState, RunState
+from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
 from tools.contract import Contract, Json
 from tools.definition import Definition
 
@@ -62,6 +62,27 @@ class EvidenceFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PermitFacts:
+    """What was asked to be signed, and what became of it. `digest` covers `document`, the very call to be made.
+
+    `requesters` are (id, name) of everybody who shaped the request: none of them may sign.
+    """
+
+    ref: str
+    state: PermitState
+    version: int
+    digest: str
+    document: Json
+    requesters: tuple[tuple[str, str], ...]
+    requested_at: datetime
+    expires_at: datetime
+    decided_by: str
+    decided_by_name: str
+    decided_at: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CompensationFacts:
     """The registered compensation of an action. `args` None until bound by the commit that confirms."""
 
@@ -86,6 +107,8 @@ class CompensationFacts:
     result: Json | None
     provider_ref: str
     queries: int
+    refusals: int = 0
+    permit: PermitFacts | None = None
     unknown_since: datetime | None = None
     attempts: tuple[AttemptFacts, ...] = ()
     evidence: tuple[EvidenceFacts, ...] = ()
@@ -394,5 +417,33 @@ class RunPage:
     """A page of runs, newest first. `after` is the key of the next page, "" at the end."""
 
     rows: tuple[RunRow, ...]
+    after: str
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignoffRow:
+    """A request for a signature as a list shows it, decided or not."""
+
+    ref: str
+    state: PermitState
+    run_ref: str
+    run_title: str
+    business_ref: str
+    step: str
+    tool: str
+    requesters: tuple[tuple[str, str], ...]
+    requested_at: datetime
+    expires_at: datetime
+    decided_by_name: str
+    decided_at: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignoffPage:
+    """A page of requests: open ones by expiry, decided ones newest first. `after` "" at the end."""
+
+    rows: tuple[SignoffRow, ...]
     after: str
     now: datetime

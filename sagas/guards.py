@@ -20,7 +20,7 @@ _TABLES = {
     Machine.HANDOFF: "sagas_handoff",
     Machine.PERMIT: "sagas_permit",
 }
-_BORN_WITH_ENTRY = (Machine.RUN, Machine.COMPENSATION, Machine.HANDOFF)
+_BORN_WITH_ENTRY = (Machine.RUN, Machine.COMPENSATION, Machine.HANDOFF, Machine.PERMIT)
 
 _MOVE_GUARD = """
 CREATE OR REPLACE FUNCTION sagas_guard_move() RETURNS trigger LANGUAGE plpgsql AS $guard$
@@ -181,6 +181,6 @@ def grants(role: str) -> str:
     parts += [
         f"GRANT INSERT ({columns}) ON {table} TO {quoted};" for table, columns in _INSERT_COLUMNS.items()
     ]
-    parts.append(f"GRANT USAGE ON SEQUENCE sagas_handoff_id_seq TO {quoted};")
+    parts.append(f"GRANT USAGE ON SEQUENCE sagas_handoff_id_seq, sagas_permit_id_seq TO {quoted};")
     parts.append(f"GRANT SELECT ON django_migrations TO {quoted};")
     return "\n".join(parts)

@@ -18,7 +18,7 @@ from sagas.states import (
     Direction,
     HandoffState,
 )
-from tools.contract import KeySupport, RecoveryClass, Who
+from tools.contract import KeySupport, RecoveryClass
 
 HIGHEST_ESCALATION = 3
 
@@ -201,12 +201,6 @@ def _compensate(facts: RunFacts, step: str) -> Obstacle | None:
                 "The compensation of {step} cannot be written down: {detail}",
                 step=action.step,
                 detail=compensation.error_detail,
-            )
-        if compensation is not None and compensation.who == Who.APPROVAL:
-            return _why(
-                "signoff_needed",
-                "{tool} needs the signature of an approver before it may run.",
-                tool=compensation.tool,
             )
     return None
 

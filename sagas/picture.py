@@ -13,11 +13,12 @@ from sagas.facts import (
     EvidenceFacts,
     FreezeFacts,
     HandoffFacts,
+    PermitFacts,
     RunFacts,
 )
-from sagas.models import Action, Attempt, Compensation, Evidence, Handoff, Run
+from sagas.models import Action, Attempt, Compensation, Evidence, Handoff, Permit, Run
 from sagas.published import contract_by_id, definition_by_id
-from sagas.states import ActionState, CompensationState, Direction, HandoffState, RunState
+from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
 from tools.redact import mask
 
 
@@ -28,9 +29,11 @@ def run_facts(
     handoffs: Sequence[Handoff],
     freezes: tuple[FreezeFacts, ...],
     now: datetime,
+    permits: Iterable[Permit] = (),
 ) -> RunFacts:
     """The picture of a run. Of several handoffs the open one leads, else the newest."""
-    made_up = {row.action_id: compensation_facts(row) for row in compensations}
+    signed = {row.compensation_id: permit_facts(row) for row in permits}
+    made_up = {row.action_id: compensation_facts(row, signed.get(row.pk)) for row in compensations}
     handed = tuple(handoff_facts(row) for row in handoffs)
     leading = next((h for h in handed if h.state != HandoffState.RESOLVED and not h.linked), None)
     return RunFacts(
@@ -101,7 +104,7 @@ def action_facts(row: Action, compensation: CompensationFacts | None) -> ActionF
     )
 
 
-def compensation_facts(row: Compensation) -> CompensationFacts:
+def compensation_facts(row: Compensation, permit: PermitFacts | None = None) -> CompensationFacts:
     """One registered compensation."""
     return CompensationFacts(
         id=row.pk,
@@ -125,7 +128,27 @@ def compensation_facts(row: Compensation) -> CompensationFacts:
         result=row.result,
         provider_ref=row.provider_ref,
         queries=row.queries,
+        refusals=row.refusals,
+        permit=permit,
         unknown_since=row.unknown_since,
+    )
+
+
+def permit_facts(row: Permit) -> PermitFacts:
+    """One permit."""
+    return PermitFacts(
+        ref=row.ref,
+        state=PermitState(row.state),
+        version=row.version,
+        digest=row.digest,
+        document=row.document,
+        requesters=tuple((one["id"], one["name"]) for one in row.requesters),
+        requested_at=row.requested_at,
+        expires_at=row.expires_at,
+        decided_by=row.decided_by,
+        decided_by_name=row.decided_by_name,
+        decided_at=row.decided_at,
+        reason=row.reason,
     )
 
 

@@ -18,6 +18,7 @@ from sagas.states import (
     CompensationState,
     Direction,
     HandoffState,
+    PermitState,
     RunState,
 )
 from tools.contract import (
@@ -110,6 +111,22 @@ class Lose:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AskApproval:
+    """Ask for the signature that the contract wants before this compensation."""
+
+    action: ActionFacts
+    compensation: CompensationFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class LapseApproval:
+    """A request that nobody decided in time, or a signature that was not used in time, is over."""
+
+    action: ActionFacts
+    compensation: CompensationFacts
+
+
+@dataclass(frozen=True, kw_only=True)
 class HandOver:
     """A person is needed."""
 
@@ -144,6 +161,8 @@ type Decision = (
     | Check
     | Resend
     | Lose
+    | AskApproval
+    | LapseApproval
     | HandOver
     | Finish
     | Wait
@@ -400,7 +419,10 @@ def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
                     reason=Reason.COMPENSATION_FAILED, action=action, detail=compensation.error_detail
                 )
             case CompensationState.AWAITING_APPROVAL:
-                return Wait(until=compensation.due_at)
+                permit = compensation.permit
+                if permit is None or permit.expires_at <= facts.now:
+                    return LapseApproval(action=action, compensation=compensation)
+                return Wait(until=permit.expires_at)
             case CompensationState.CONFIRMED if compensation.kind == CompensationKind.MITIGATES:
                 continue
             case _:
@@ -423,13 +445,35 @@ def ordered(compensation: CompensationFacts) -> bool:
 def _due(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> Decision:
     if compensation.due_at is not None and compensation.due_at > facts.now:
         return Wait(until=compensation.due_at)
-    if compensation.who == Who.APPROVAL:
-        return HandOver(reason=Reason.SIGNOFF_NEEDED, action=action)
+    if compensation.who == Who.APPROVAL and (first := _before_signed(facts, action, compensation)):
+        return first
     if compensation.who == Who.HUMAN and not ordered(compensation):
         return HandOver(reason=Reason.PIVOT, action=action)
     if frozen(facts, compensation.tool, compensating=True):
         return Wait(until=None, held=True)
     return Check(action=action, compensation=compensation)
+
+
+def _before_signed(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> Decision | None:
+    """What must come before a call that needs a signature; None when it is signed and the signature is fresh.
+
+    Silence is never a yes: a request that expired goes to a person. A signature covers repeats of the very same call
+    under its key while it is fresh; one that was not used in time is asked for again.
+    """
+    permit = compensation.permit
+    ask = AskApproval(action=action, compensation=compensation)
+    if permit is None:
+        return ask
+    fresh = permit.expires_at > facts.now
+    match permit.state:
+        case PermitState.GRANTED:
+            return None if fresh else LapseApproval(action=action, compensation=compensation)
+        case PermitState.CONSUMED:
+            return None if fresh and compensation.attempts_used + compensation.refusals > 0 else ask
+        case PermitState.EXPIRED if permit.decided_at is None:
+            return HandOver(reason=Reason.APPROVAL_EXPIRED, action=action)
+        case _:
+            return ask
 
 
 def _without_compensation(action: ActionFacts) -> Reason:

@@ -16,20 +16,24 @@ from django.db.models import Q, QuerySet
 
 from sagas.errors import NotFound
 from sagas.facts import (
+    ActionFacts,
     Counts,
     EntryFacts,
     FreezeFacts,
+    PermitFacts,
     QueuePage,
     QueueRow,
     RunFacts,
     RunPage,
     RunRow,
+    SignoffPage,
+    SignoffRow,
     StripMark,
 )
 from sagas.ledger.desk import open_freezes
-from sagas.models import Action, Attempt, Compensation, Entry, Evidence, Handoff, Run
-from sagas.picture import run_facts, with_history, without_secrets
-from sagas.states import HandoffState
+from sagas.models import Action, Attempt, Compensation, Entry, Evidence, Handoff, Permit, Run
+from sagas.picture import permit_facts, run_facts, with_history, without_secrets
+from sagas.states import HandoffState, PermitState
 
 CAP = 1000
 """Counts stop here; a screen shows "1000+"."""
@@ -74,6 +78,7 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
         handoffs,
         freezes,
         now,
+        Permit.objects.filter(run=run).order_by("id"),
     )
     return with_history(
         facts,
@@ -209,6 +214,68 @@ def queue_changes(since: str) -> tuple[str, ...]:
             [int(xmin), since, CAP],
         )
         return tuple(row[0] for row in cursor.fetchall())
+
+
+# --- Signatures -------------------------------------------------------------------------------------------------
+
+
+def signoffs(*, decided: bool = False, after: str = "", limit: int = 50) -> SignoffPage:
+    """Requests for signatures, paged by key: the open ones by expiry, or the decided ones, newest first."""
+    rows = Permit.objects.select_related("run", "action", "compensation")
+    if decided:
+        rows = rows.exclude(state=PermitState.REQUESTED).order_by("-id")
+        rows = rows.filter(id__lt=_number(after)) if after else rows
+    else:
+        rows = rows.filter(state=PermitState.REQUESTED).order_by("expires_at", "id")
+        if after:
+            at, pk = _key(after)
+            rows = rows.filter(Q(expires_at__gt=at) | Q(expires_at=at, id__gt=pk))
+    found = list(rows[: limit + 1])
+    last = found[limit - 1] if len(found) > limit else None
+    following = "" if last is None else str(last.pk) if decided else _cursor(last.expires_at, last.pk)
+    return SignoffPage(rows=tuple(_signoff(row) for row in found[:limit]), after=following, now=now())
+
+
+def _signoff(row: Permit) -> SignoffRow:
+    return SignoffRow(
+        ref=row.ref,
+        state=PermitState(row.state),
+        run_ref=row.run.ref,
+        run_title=row.run.title,
+        business_ref=row.run.business_ref,
+        step=row.action.step,
+        tool=str(row.document["tool"]),
+        requesters=tuple((one["id"], one["name"]) for one in row.requesters),
+        requested_at=row.requested_at,
+        expires_at=row.expires_at,
+        decided_by_name=row.decided_by_name,
+        decided_at=row.decided_at,
+        reason=row.reason,
+    )
+
+
+def run_of_permit(permit_ref: str) -> str:
+    """The run that a request for a signature belongs to. Raises `NotFound`."""
+    ref = Permit.objects.filter(ref=permit_ref).values_list("run__ref", flat=True).first()
+    if ref is None:
+        raise NotFound("sign-off", permit_ref)
+    return ref
+
+
+def run_id_of(run_ref: str) -> int:
+    """The row of a run. Raises `NotFound`."""
+    pk = Run.objects.filter(ref=run_ref).values_list("pk", flat=True).first()
+    if pk is None:
+        raise NotFound("run", run_ref)
+    return pk
+
+
+def facts_of_permit(permit_ref: str) -> tuple[RunFacts, ActionFacts, PermitFacts]:
+    """The run, the action and the permit that a request for a signature speaks of. Raises `NotFound`."""
+    facts = facts_of_run(run_of_permit(permit_ref))
+    row = Permit.objects.get(ref=permit_ref)
+    action = next(action for action in facts.actions if action.id == row.action_id)
+    return facts, action, permit_facts(row)
 
 
 # --- Runs and entries -------------------------------------------------------------------------------------------

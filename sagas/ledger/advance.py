@@ -16,7 +16,7 @@ from django.db import connection
 from sagas import entries, planner
 from sagas.errors import ClaimLost
 from sagas.facts import Actor
-from sagas.ledger import late, settle
+from sagas.ledger import approvals, late, settle
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
 from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
@@ -159,6 +159,10 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | 
         case planner.Lose(action=facts):
             detail = "the answer that was promised did not come in time"
             settle.lose(desk, desk.action(facts.id), ErrorClass.NO_ANSWER, detail, entries.VALIDATOR)
+        case planner.AskApproval(action=facts):
+            approvals.ask(desk, desk.action(facts.id))
+        case planner.LapseApproval(action=facts):
+            approvals.lapse(desk, desk.action(facts.id))
         case planner.Check(action=facts):
             return _look(desk, claim, desk.action(facts.id))
         case planner.HandOver(reason=reason, action=about, detail=detail):
@@ -395,6 +399,8 @@ def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
     """Mark as sent under the freeze's lock. None: a freeze came between the look and the call."""
     compensation = desk.compensations[action.pk]
     if planner.frozen(desk.facts(), compensation.tool, compensating=True):
+        return None
+    if not approvals.use(desk, action):
         return None
     declared = desk.contract(action).compensation
     used = compensation.attempts_used + 1

@@ -18,7 +18,7 @@ from sagas import entries, planner, summary
 from sagas.entries import EntryRow
 from sagas.errors import ClaimLost, IllegalMove, NotFound
 from sagas.facts import Actor, FreezeFacts, RunFacts
-from sagas.models import Action, Compensation, Handoff, Outbox, Question, Run
+from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Question, Run
 from sagas.picture import run_facts
 from sagas.published import contract_by_id, definition_by_id, pinned
 from sagas.reasons import Reason
@@ -33,15 +33,16 @@ from sagas.states import (
     run_verb,
 )
 from sagas.tx import lock_freeze_shared
-from tools.contract import Contract, Json
+from tools.contract import Contract, Json, Who
 from tools.definition import Definition
 
-type Row = Action | Compensation | Handoff
+type Row = Action | Compensation | Handoff | Permit
 
 _MACHINE: dict[type[Row], Machine] = {
     Action: Machine.ACTION,
     Compensation: Machine.COMPENSATION,
     Handoff: Machine.HANDOFF,
+    Permit: Machine.PERMIT,
 }
 
 
@@ -63,6 +64,7 @@ class Desk:
     actions: list[Action]
     compensations: dict[int, Compensation]
     handoffs: list[Handoff]
+    permits: list[Permit]
     freezes: tuple[FreezeFacts, ...]
     now: datetime
     author: Author | None = None
@@ -94,7 +96,13 @@ class Desk:
     def facts(self) -> RunFacts:
         """The picture as it stands now, moves of this transaction included."""
         return run_facts(
-            self.run, self.actions, self.compensations.values(), self.handoffs, self.freezes, self.now
+            self.run,
+            self.actions,
+            self.compensations.values(),
+            self.handoffs,
+            self.freezes,
+            self.now,
+            self.permits,
         )
 
     def action(self, action_id: int) -> Action:
@@ -350,7 +358,7 @@ class Desk:
         match row:
             case Action():
                 return row.step
-            case Compensation():
+            case Compensation() | Permit():
                 return self.action(row.action_id).step
             case _:
                 return ""
@@ -391,7 +399,9 @@ def load(run: Run, *, author: Author | None = None) -> Desk:
     actions = list(Action.objects.filter(run=run).order_by("position", "item", "generation"))
     compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
-    desk = Desk(run, actions, compensations, handoffs, freezes, now, author)
+    signed = any(row.who == Who.APPROVAL for row in compensations.values())
+    permits = list(Permit.objects.filter(run=run).order_by("id")) if signed else []
+    desk = Desk(run, actions, compensations, handoffs, permits, freezes, now, author)
     desk.seen_version, desk._first_seq = run.version, run.seq
     return desk
 

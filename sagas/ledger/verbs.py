@@ -10,16 +10,16 @@ from datetime import timedelta
 
 from sagas.errors import NotAllowed
 from sagas.facts import Actor, Looked, Obstacle, RunFacts
-from sagas.ledger import evidence, settle
+from sagas.ledger import approvals, evidence, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
-from sagas.models import Action, Compensation, Handoff
+from sagas.models import Action, Compensation, Handoff, Permit
 from sagas.obstacles import obstacle
 from sagas.picture import without_secrets
 from sagas.planner import current, key_is_kept, to_compensate
-from sagas.states import ActionState, CompensationState, HandoffState, RunState
-from tools.contract import Contract, ErrorClass, Json
+from sagas.states import ActionState, CompensationState, HandoffState, PermitState, RunState
+from tools.contract import Contract, ErrorClass, Json, Who
 from tools.json_schema import schema_fault
 from tools.keys import forward_key
 from tools.outcome import Verdict
@@ -306,6 +306,34 @@ class CommandDesk:
                 )
             else:
                 desk.set(compensation, ordered_by=self._actor.id)
+            if compensation.state == CompensationState.DUE and compensation.who == Who.APPROVAL:
+                # Whoever orders it asks for the signature anew: an old request never answers a new question.
+                approvals.withdraw(desk, compensation, actor=self._actor)
+                approvals.ask(desk, desk.action(facts.id))
+
+    # --- Signatures ---------------------------------------------------------------------------------------
+
+    def sign(self, permit_ref: str) -> None:
+        """Sign what a permit's document says; it runs next, if nothing has changed until then."""
+        approvals.sign(self._desk, self._open_permit(permit_ref), actor=self._actor)
+        self._due_now()
+
+    def reject(self, permit_ref: str) -> None:
+        """Refuse to sign: nothing runs, the case goes to a person."""
+        approvals.reject(self._desk, self._open_permit(permit_ref), actor=self._actor)
+        self._due_now()
+
+    def _open_permit(self, permit_ref: str) -> Permit:
+        for row in self._desk.permits:
+            if row.ref == permit_ref:
+                if row.state != PermitState.REQUESTED:
+                    sentence = f"This request is {row.state} already. No signature was taken."
+                    raise NotAllowed(Obstacle(code="not_requested", sentence=sentence))
+                if row.expires_at <= self._desk.now:
+                    sentence = f"Expired {row.expires_at:%H:%M:%S}. Nothing ran."
+                    raise NotAllowed(Obstacle(code="request_expired", sentence=sentence))
+                return row
+        raise NotAllowed(Obstacle(code="no_request", sentence="Nobody asked for this signature."))
 
     # --- Acceptance ---------------------------------------------------------------------------------------
 

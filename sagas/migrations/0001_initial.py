@@ -302,11 +302,18 @@ class Migration(migrations.Migration):
             name='Permit',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('ref', models.TextField(unique=True)),
                 ('state', models.TextField(default=sagas.states.PermitState['REQUESTED'])),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('digest', models.TextField()),
+                ('document', models.JSONField()),
+                ('requesters', models.JSONField(default=list)),
                 ('requested_at', models.DateTimeField(db_default=sagas.models.clock.DatabaseNow())),
                 ('expires_at', models.DateTimeField()),
+                ('decided_by', models.TextField(default='')),
+                ('decided_by_name', models.TextField(default='')),
+                ('decided_at', models.DateTimeField(null=True)),
+                ('reason', models.TextField(default='')),
                 ('action', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='permits', to='sagas.action')),
                 ('compensation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='sagas.compensation')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='permits', to='sagas.run')),
@@ -434,5 +441,17 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='action',
             constraint=models.UniqueConstraint(fields=('run', 'step', 'item', 'generation'), name='action_generation_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='permit',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('decided_at__isnull', True), ('decided_by', '')), models.Q(models.Q(('decided_by', ''), _negated=True), ('decided_at__isnull', False)), _connector='OR'), name='permit_decision_is_whole'),
+        ),
+        migrations.AddIndex(
+            model_name='permit',
+            index=models.Index(condition=models.Q(('state', 'requested')), fields=['expires_at', 'id'], name='permit_open'),
+        ),
+        migrations.AddIndex(
+            model_name='permit',
+            index=models.Index(fields=['run', 'id'], name='permit_run'),
         ),
     ]
