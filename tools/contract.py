@@ -245,6 +245,53 @@ class ErrorAnswers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Items:
+    """A call over many things at once (S0-56): where each stands in the arguments and in the answer.
+
+    `list` points into the arguments, `results` into the result, at a list each. `id` and `key` point into a
+    part of the first: at its name, and at the place of its own key ("" = none is taken); `result_id`,
+    `result_state` and `result_reference` into a part of the second. A state that `states` does not name is
+    unknown, and so is a part without an answer. `most` is how many one call may carry.
+
+    In the query and the compensation of such a contract `item` is the part of the arguments, `result` the
+    part of the answer and `key` the part's own key; both are made for each part alone.
+    """
+
+    list: str
+    id: str
+    results: str
+    result_id: str
+    result_state: str
+    states: Mapping[str, Meaning]
+    key: str = ""
+    result_reference: str = ""
+    most: int = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Callback:
+    """How the answer to an accepted call comes by itself (engine.md, section 6).
+
+    Our address goes along in `header`, or at the pointer `url_argument` into the arguments. `signature` is the
+    header that proves the sender, made with the secret of the name `secret` (see `tools.callbacks`). The
+    pointers lead into what arrives: our key, the provider's reference, its state, its time (ISO 8601), a
+    version that only rises, and the result. A state that `states` does not name is unknown.
+    """
+
+    secret: str
+    key: str
+    state: str
+    states: Mapping[str, Meaning]
+    header: str = ""
+    url_argument: str = ""
+    signature: str = "Webhook-Signature"
+    reference: str = ""
+    at: str = ""
+    version: str = ""
+    result: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contract:
     """The rules of one tool, versioned, immutable once published; `digest` covers all of it (S0-26, S1-5).
 
@@ -272,6 +319,8 @@ class Contract:
     errors: ErrorAnswers = field(default_factory=ErrorAnswers)
     succeeded_when: Condition | None = None
     accepted_answer_s: float | None = None
+    items: Items | None = None
+    callback: Callback | None = None
     status_query: StatusQuery | None = None
     prior_state: PriorState | None = None
     compensation: Compensation | None = None

@@ -26,6 +26,16 @@ _UNANSWERED = frozenset(
     {ErrorClass.NO_ANSWER, ErrorClass.SERVER, ErrorClass.GARBAGE, ErrorClass.IN_FLIGHT, ErrorClass.CONFLICT}
 )
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
+# Where each pointer of `items` leads: into which schema, and below which of the two lists.
+_ITEM_PLACES = {
+    "list": ("args", "list"),
+    "id": ("args", "list"),
+    "key": ("args", "list"),
+    "results": ("result", "results"),
+    "result_id": ("result", "results"),
+    "result_state": ("result", "results"),
+    "result_reference": ("result", "results"),
+}
 _COMPARING = frozenset({"equals", "not_equals", "one_of", "at_least", "at_most"})
 
 
@@ -37,11 +47,13 @@ def faults_of_contract(document: Json) -> Iterator[Fault]:
     yield from _retries(document)
     yield from _limits(document)
     yield from _conditions(document)
+    yield from _callback(document)
     unsound = list(_schemas(document))
     yield from unsound
     if not unsound:  # only sound schemas can be asked what they declare
         yield from _http(document)
         yield from _places(document)
+        yield from _items(document)
         yield from _bindings(document)
 
 
@@ -216,8 +228,47 @@ def _places(document: Json) -> Iterator[Fault]:
                 )
 
 
+def _items(document: Json) -> Iterator[Fault]:
+    items = document.get("items")
+    if items is None:
+        return
+    for name, (root, within) in _ITEM_PLACES.items():
+        pointer = items[within] + ("" if name == within else "/0" + items.get(name, ""))
+        if (name == within or name in items) and not declares(document.get(f"{root}_schema"), pointer):
+            yield Fault(
+                path=("items", name),
+                message=f"{root}_schema has nothing at {pointer}",
+                remedy="Correct the pointer, or declare the property.",
+            )
+
+
+def _callback(document: Json) -> Iterator[Fault]:
+    callback = document.get("callback")
+    if callback is None:
+        return
+    if ("header" in callback) == ("url_argument" in callback):
+        yield Fault(
+            path=("callback",),
+            message="our address goes along in one place",
+            remedy="Write either header or url_argument.",
+        )
+    if "accepted_answer_s" not in document:
+        yield Fault(
+            path=("callback",),
+            message="an answer that comes by itself has a time by which it must have come",
+            remedy="Add accepted_answer_s.",
+        )
+    if "url_argument" in callback and not declares(document["args_schema"], callback["url_argument"]):
+        yield Fault(
+            path=("callback", "url_argument"),
+            message=f"args_schema has nothing at {callback['url_argument']}",
+            remedy="Correct the pointer, or declare the argument.",
+        )
+
+
 def _bindings(document: Json) -> Iterator[Fault]:
-    for path, allowed in _bound_places(document):
+    for path, known in _bound_places(document):
+        allowed = known | {"item"} if "items" in document and path[0] != "call" else known
         template = _at(document, path)
         if template is not None:
             yield from _binding_faults(document, path, template, allowed)
@@ -247,6 +298,10 @@ def condition_paths(document: Json) -> Iterator[Path]:
 
 def _binding_faults(document: Json, path: Path, template: Json, allowed: frozenset[str]) -> Iterator[Fault]:
     schemas = {"args": document["args_schema"], "result": document.get("result_schema")}
+    within = {}
+    if "items" in document and path[0] in {"status_query", "compensation"}:
+        schemas["item"] = document["args_schema"]
+        within = {"item": document["items"]["list"] + "/0", "result": document["items"]["results"] + "/0"}
     for inner, part in bindings.paths(template):
         where = (*path, *inner)
         if wrong := bindings.fault(part):
@@ -257,7 +312,9 @@ def _binding_faults(document: Json, path: Path, template: Json, allowed: frozens
                 message=f"`{part['from']}` is not known at this place",
                 remedy=f"Sources here: {', '.join(sorted(allowed))}.",
             )
-        elif not declares(schemas.get(part["from"]), part.get("pointer", "")) and "default" not in part:
+        elif "default" not in part and not declares(
+            schemas.get(part["from"]), within.get(part["from"], "") + part.get("pointer", "")
+        ):
             yield Fault(
                 path=where,
                 message=f"{part['from']}_schema has nothing at {part['pointer']}",

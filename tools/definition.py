@@ -22,7 +22,10 @@ class OnFailure(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One tool call to be made once. `args` are bindings over input and steps.<id>.result, .prior, .args."""
+    """One tool call to be made once. `args` are bindings over input and steps.<id>.result, .prior, .args.
+
+    `held`: a send that goes out only once every other step is confirmed, wherever it stands (S2-9).
+    """
 
     id: str
     tool: str
@@ -30,6 +33,7 @@ class Step:
     args: Mapping[str, Json]
     on_rejected: OnFailure | None = None
     why: str = ""
+    held: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +46,27 @@ class StepIs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FollowUp:
+    """A call that accepting an end state sets going: a label, a repair task, a block (S0-23, S0-24).
+
+    `args` are bindings as a step's, and over `run`. It is no step: it is never made up for.
+    """
+
+    id: str
+    tool: str
+    contract_version: int
+    args: Mapping[str, Json]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class EndState:
     """An end state that the business can live with, as checkable conditions (S0-23, S0-25)."""
 
     id: str
     title: str
     conditions: tuple[Condition | StepIs, ...]
+    follow_ups: tuple[FollowUp, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

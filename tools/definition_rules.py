@@ -16,6 +16,8 @@ def faults_of_definition(document: Json) -> Iterator[Fault]:
     """Everything that does not agree, in no particular order."""
     yield from _twice(document, "steps")
     yield from _twice(document, "end_states")
+    for number, end_state in enumerate(document.get("end_states", [])):
+        yield from _twice(end_state, "follow_ups", ("end_states", number))
     unsound = faults_of_schema(document["input_schema"])
     for inner, message in unsound:
         yield Fault(path=("input_schema", *inner), message=message, remedy="See JSON Schema 2020-12.")
@@ -26,12 +28,12 @@ def faults_of_definition(document: Json) -> Iterator[Fault]:
             yield from value_faults(condition, path)
 
 
-def _twice(document: Json, name: str) -> Iterator[Fault]:
+def _twice(document: Json, name: str, place: Path = ()) -> Iterator[Fault]:
     first: dict[str, int] = {}
     for index, part in enumerate(document.get(name, [])):
         if part["id"] in first:
             yield Fault(
-                path=(name, index, "id"),
+                path=(*place, name, index, "id"),
                 message=f"`{part['id']}` is the id of {name}[{first[part['id']]}] already",
                 remedy="Give it an id of its own.",
             )
@@ -47,6 +49,9 @@ def _conditions(document: Json) -> Iterator[tuple[Path, Json]]:
 def _bindings(document: Json) -> Iterator[Fault]:
     templates: list[tuple[Path, Json]] = [(("business",), document.get("business", {}))]
     templates += [(("steps", index, "args"), step["args"]) for index, step in enumerate(document["steps"])]
+    for number, end_state in enumerate(document.get("end_states", [])):
+        for index, follow_up in enumerate(end_state.get("follow_ups", [])):
+            templates.append((("end_states", number, "follow_ups", index, "args"), follow_up["args"]))
     for path, condition in _conditions(document):
         templates += [
             ((*path, "args"), condition.get("args", {})),

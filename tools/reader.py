@@ -12,6 +12,7 @@ from typing import Any
 
 from tools.canonical import digest
 from tools.contract import (
+    Callback,
     Compensation,
     CompensationKind,
     Condition,
@@ -22,6 +23,7 @@ from tools.contract import (
     Escalation,
     HttpCall,
     Idempotency,
+    Items,
     Json,
     KeySupport,
     Level,
@@ -36,7 +38,7 @@ from tools.contract import (
     Who,
 )
 from tools.contract_rules import faults_of_contract
-from tools.definition import Business, Definition, EndState, OnFailure, Step, StepIs
+from tools.definition import Business, Definition, EndState, FollowUp, OnFailure, Step, StepIs
 from tools.definition_rules import faults_of_definition
 from tools.json_text import read_json
 from tools.positions import Positions, Unparsable, line_and_column
@@ -149,6 +151,8 @@ def _contract(document: Json) -> Contract:
         retry={ErrorClass(name): RetryRule(**rule) for name, rule in given.get("retry", {}).items()},
         limits=Limits(**given.get("limits", {})),
         succeeded_when=_condition(given.get("succeeded_when")),
+        items=_with(Items, given["items"], states=_meanings) if "items" in given else None,
+        callback=_with(Callback, given["callback"], states=_meanings) if "callback" in given else None,
         status_query=_status_query(given.get("status_query")),
         prior_state=PriorState(**given["prior_state"]) if "prior_state" in given else None,
         compensation=_compensation(given.get("compensation")),
@@ -188,8 +192,12 @@ def _call(given: dict[str, Json]) -> HttpCall | PythonCall:
 
 
 def _errors(given: dict[str, Json]) -> ErrorAnswers:
-    codes = {code: Meaning(word) for code, word in given.get("codes", {}).items()}
+    codes = _meanings(given.get("codes", {}))
     return ErrorAnswers(schema=given.get("schema"), code=given.get("code", ""), codes=codes)
+
+
+def _meanings(given: dict[str, str]) -> dict[str, Meaning]:
+    return {word: Meaning(meaning) for word, meaning in given.items()}
 
 
 def _condition(given: dict[str, Json] | None) -> Condition | None:
@@ -231,6 +239,7 @@ def _end_state(given: dict[str, Json]) -> EndState:
         id=given["id"],
         title=given["title"],
         conditions=tuple(_end_condition(one) for one in given["conditions"]),
+        follow_ups=tuple(FollowUp(**one) for one in given.get("follow_ups", ())),
     )
 
 

@@ -120,6 +120,50 @@ _CALL = {
         for kind, ref in (("http", "#/$defs/http_call"), ("python", "#/$defs/python_call"))
     ],
 }
+_MEANINGS = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": _enum(Meaning, "what the state means for this tool"),
+    "description": "state = meaning; what is not named is unknown",
+}
+_HEADER = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9-]{0,60}$", "description": "the name of a header"}
+_ITEMS = _object(
+    ["list", "id", "results", "result_id", "result_state", "states"],
+    {
+        "list": _POINTER,
+        "id": _POINTER,
+        "key": _POINTER,
+        "results": _POINTER,
+        "result_id": _POINTER,
+        "result_state": _POINTER,
+        "result_reference": _POINTER,
+        "states": _MEANINGS,
+        "most": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10_000,
+            "description": "how many items one call may carry",
+        },
+    },
+    "a call over many things: where each stands in the arguments and in the answer",
+)
+_CALLBACK = _object(
+    ["secret", "key", "state", "states"],
+    {
+        "secret": _name("the name of the secret that signs"),
+        "header": _HEADER,
+        "url_argument": _POINTER,
+        "signature": _HEADER,
+        "key": _POINTER,
+        "reference": _POINTER,
+        "state": _POINTER,
+        "states": _MEANINGS,
+        "at": _POINTER,
+        "version": _POINTER,
+        "result": _POINTER,
+    },
+    "how the answer to an accepted call comes by itself",
+)
 _RETRY_RULE = _object(
     ["max_attempts"],
     {
@@ -236,6 +280,8 @@ CONTRACT_SCHEMA: Json = {
             ),
             "succeeded_when": _CONDITION,
             "accepted_answer_s": _seconds("seconds that an answer to an accepted call may take"),
+            "items": _ITEMS,
+            "callback": _CALLBACK,
             "status_query": _object(
                 ["tool", "args", "found"],
                 {
@@ -331,6 +377,10 @@ DEFINITION_SCHEMA: Json = {
                         "args": _BINDINGS,
                         "on_rejected": _enum(OnFailure, "what a definite failure of this step leads to"),
                         "why": _text("why this tool is called here"),
+                        "held": {
+                            "type": "boolean",
+                            "description": "whether it waits until every other step is confirmed",
+                        },
                     },
                 ),
             },
@@ -343,6 +393,20 @@ DEFINITION_SCHEMA: Json = {
                         "id": _name("the end state's id"),
                         "title": _text("the end state in words"),
                         "conditions": {"type": "array", "minItems": 1, "items": _END_CONDITION},
+                        "follow_ups": {
+                            "type": "array",
+                            "description": "the calls that accepting it sets going",
+                            "items": _object(
+                                ["id", "tool", "contract_version", "args", "text"],
+                                {
+                                    "id": _name("the follow-up's id"),
+                                    "tool": _name("the tool that is called"),
+                                    "contract_version": _VERSION,
+                                    "args": _BINDINGS,
+                                    "text": _text("what it is for, as people read it"),
+                                },
+                            ),
+                        },
                     },
                 ),
             },
