@@ -101,6 +101,11 @@ class Demo:
         for notice in self.supervisor.tend():
             say(notice)
 
+    def verdict(self) -> list[str]:
+        """Whether every process is still the one that was started: the sweep alone would hide a dead worker."""
+        ended = [*self._servers.revive(), *self.supervisor.tend()]
+        return [f"NOT {notice}" for notice in ended] or ["ok  no process ended"]
+
     def _identity(self) -> dict[str, str]:
         """Kept beside the data, so that a login survives a restart."""
         key = self._data / "secret_key"
@@ -175,6 +180,7 @@ def check() -> int:
             say(f"Ready: {demo.web_url}")
             story.load(say)
             verdicts = check.run(demo.web_url, demo.admin_url, say)
+            verdicts += demo.verdict()
     finally:
         passed = bool(verdicts) and all(verdict.startswith("ok") for verdict in verdicts)
         if not passed:
