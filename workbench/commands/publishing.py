@@ -5,7 +5,7 @@ Publishing is idempotent; what others lean on goes first. A published version ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,25 +50,37 @@ class Read[T]:
 
 
 def contracts(paths: Iterable[Path]) -> Read[Contract]:
-    """Every contract below `paths`, read and linted against all of them."""
+    """Every contract below `paths`, read and linted against the newest of each tool."""
     read = _read(paths, read_contract)
-    known = {contract.tool: contract for contract in read.found.values()}
+    known = newest(read.found.values())
     for path, contract in read.found.items():
         read.said += _findings(path, lint.check_contract(contract, known))
     return read
 
 
-def definitions(paths: Iterable[Path], known: Mapping[str, Contract]) -> Read[Definition]:
-    """Every definition below `paths`, read and linted against the contracts in `known`."""
-    read = _read(paths, read_definition)
+def newest(contracts: Iterable[Contract]) -> dict[str, Contract]:
+    """The contract with the highest version of each tool."""
+    return {one.tool: one for one in sorted(contracts, key=lambda one: (one.tool, one.version))}
+
+
+def in_use(definition: Definition, contracts: Iterable[Contract]) -> dict[str, Contract]:
+    """What a definition would pin: the versions that its steps name, of everything else the newest."""
+    contracts = list(contracts)
+    named = {(step.tool, step.contract_version) for step in definition.steps}
+    return newest(contracts) | {one.tool: one for one in contracts if (one.tool, one.version) in named}
+
+
+def definitions(paths: Iterable[Path], contracts: Iterable[Contract]) -> Read[Definition]:
+    """Every definition below `paths`, read and linted against the contracts that it would pin."""
+    read, known = _read(paths, read_definition), list(contracts)
     for path, definition in read.found.items():
-        read.said += _findings(path, lint.check(definition, known))
+        read.said += _findings(path, lint.check(definition, in_use(definition, known)))
     return read
 
 
 def publish_contracts(read: Read[Contract], *, actor: Actor) -> Iterator[str]:
     """Publish in the order of dependence, saying a line for each. Raises EngineError at the first refusal."""
-    for contract in _in_order({contract.tool: contract for contract in read.found.values()}):
+    for contract in _in_order(read.found.values()):
         new = api.publish_contract(contract, actor=actor)
         yield f"{contract.tool} version {contract.version}: {'published' if new else 'unchanged'}"
 
@@ -121,17 +133,21 @@ def _findings(path: Path, findings: Iterable[lint.Finding]) -> Iterator[Said]:
         yield Said(text=text, blocks=finding.severity is lint.Severity.ERROR)
 
 
-def _in_order(known: Mapping[str, Contract]) -> Iterator[Contract]:
-    """Those first that others lean on; a circle is broken where it is met."""
+def _in_order(contracts: Iterable[Contract]) -> Iterator[Contract]:
+    """Those first that others lean on, a tool's versions in their order; a circle is broken where it is met."""
     done: set[str] = set()
+    known: dict[str, list[Contract]] = {}
+    for contract in sorted(contracts, key=lambda one: one.version):
+        known.setdefault(contract.tool, []).append(contract)
 
     def visit(tool: str) -> Iterator[Contract]:
         if tool in done or tool not in known:
             return
         done.add(tool)
-        for other in _leans_on(known[tool]):
-            yield from visit(other)
-        yield known[tool]
+        for contract in known[tool]:
+            for other in _leans_on(contract):
+                yield from visit(other)
+        yield from known[tool]
 
     for tool in sorted(known):
         yield from visit(tool)

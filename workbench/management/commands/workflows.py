@@ -27,8 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         contracts = publishing.contracts(options["contracts"] or [CATALOG])
-        known = {contract.tool: contract for contract in contracts.found.values()}
-        read = publishing.definitions(options["paths"], known)
+        read = publishing.definitions(options["paths"], contracts.found.values())
         broken = [line for line in contracts.said if line.blocks]
         for line in (*broken, *read.said):
             self.stderr.write(line.text)
