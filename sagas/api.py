@@ -17,8 +17,9 @@ from sagas.entries import EntryRow
 from sagas.errors import NotFound
 from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage
 from sagas.freezes import freeze, unfreeze
+from sagas.inbox import Callback, Received, receive
 from sagas.ledger.desk import Author, opened
-from sagas.ledger.start import run_ref, start_run
+from sagas.ledger.start import run_ref, start_run, start_steps
 from sagas.ledger.verbs import CommandDesk as Desk
 from sagas.looks import look
 from sagas.models import Handoff
@@ -36,8 +37,11 @@ from tools.definition import Definition
 
 __all__ = [
     "HIGHEST_ESCALATION",
+    "REPLANS",
+    "Callback",
     "Desk",
     "Reason",
+    "Received",
     "check_definition",
     "counts",
     "desk",
@@ -60,6 +64,8 @@ __all__ = [
     "queue",
     "queue_changes",
     "queue_counts",
+    "receive",
+    "record_replan",
     "retrying",
     "ring",
     "run_facts",
@@ -69,6 +75,7 @@ __all__ = [
     "signoff_facts",
     "signoffs",
     "start_run",
+    "start_steps",
     "strip",
     "targets",
     "transaction",
@@ -145,6 +152,23 @@ def log(*, name: str, actor: Actor, reason: str = "", after: Json = None, comman
     with connection.cursor() as cursor:
         row = EntryRow(name=name, actor=actor, reason=reason, after=after, command_id=command_id)
         _entries.insert(cursor, [row])
+
+
+def record_replan(
+    run_ref: str, *, actor: Actor, kind: str, reason: str, step: str = "", evidence: str = ""
+) -> None:
+    """Record that a planner changed its way: replan, fallback, retry or handoff (S0-6). Changes nothing else.
+
+    Raises `NotFound`, `ValueError` for another kind.
+    """
+    if kind not in REPLANS:
+        raise ValueError(f"kind is one of {', '.join(REPLANS)}, not {kind!r}")
+    with transaction(), opened(queries.run_id_of(run_ref), author=Author(actor=actor, reason=reason)) as rows:
+        rows.say("run.replanned", actor=actor, step=step, after={"kind": kind, "evidence": evidence})
+        rows.close(release=False)
+
+
+REPLANS = ("replan", "fallback", "retry", "handoff")
 
 
 def publish_contract(contract: Contract, *, actor: Actor) -> bool:

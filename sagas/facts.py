@@ -147,6 +147,7 @@ class ActionFacts:
     error_detail: str
     repeat_ordered: bool = False
     why: str = ""
+    evidence_note: str = ""
     compensation: CompensationFacts | None = None
     attempts: tuple[AttemptFacts, ...] = ()
     evidence: tuple[EvidenceFacts, ...] = ()
@@ -319,6 +320,26 @@ class QueuePage:
     after: str
     now: datetime
     cursor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAccount:
+    """An agent's own account of a step: why this tool, and what it saw before (S1-21). Never used to decide."""
+
+    why: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdHocStep:
+    """One step of a run without a published workflow. `args` may be bindings, as in a definition."""
+
+    id: str
+    tool: str
+    args: Json
+    why: str = ""
+    evidence: str = ""
+    on_rejected: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

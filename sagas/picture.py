@@ -100,6 +100,7 @@ def action_facts(row: Action, compensation: CompensationFacts | None) -> ActionF
         error_detail=row.error_detail,
         repeat_ordered=row.repeat_ordered,
         why=row.why,
+        evidence_note=row.evidence_note,
         compensation=compensation,
     )
 

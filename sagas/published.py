@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from django.db import models
+
 from sagas.errors import AlreadyPublished, NotFound
 from sagas.models import ContractVersion, DefinitionVersion
 from tools import lint
-from tools.contract import Compensation, Condition, Contract
+from tools.contract import Compensation, Condition, Contract, Json
 from tools.definition import Definition
 from tools.reader import contract_from_document, definition_from_document
 
@@ -144,20 +146,42 @@ def store_definition(definition: Definition, *, by: str) -> bool:
                 f"A published version never changes: raise its version."
             )
         return False
-    pins = {
-        tool: {"id": pk, "version": contract.version, "digest": contract.digest}
-        for tool, (pk, contract) in contracts_for(definition).items()
-    }
     DefinitionVersion.objects.create(
         name=definition.name,
         version=definition.version,
         title=definition.title,
         digest=definition.digest,
         document=definition.document,
-        pins=pins,
+        pins=_pins_of(definition),
         published_by=by,
     )
     return True
+
+
+def newest_versions() -> dict[str, int]:
+    """The newest published version of every tool's contract."""
+    rows = ContractVersion.objects.values("tool").annotate(newest=models.Max("version"))
+    return {row["tool"]: row["newest"] for row in rows}
+
+
+def store_unnamed(definition: Definition, *, by: str) -> DefinitionVersion:
+    """Store an ad-hoc list of steps as an unnamed version, inside the caller's transaction."""
+    return DefinitionVersion.objects.create(
+        name=None,
+        version=definition.version,
+        title=definition.title,
+        digest=definition.digest,
+        document=definition.document,
+        pins=_pins_of(definition),
+        published_by=by,
+    )
+
+
+def _pins_of(definition: Definition) -> dict[str, Json]:
+    return {
+        tool: {"id": pk, "version": contract.version, "digest": contract.digest}
+        for tool, (pk, contract) in contracts_for(definition).items()
+    }
 
 
 def find_definition(name: str, version: int | None) -> DefinitionVersion:

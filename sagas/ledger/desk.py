@@ -120,6 +120,14 @@ class Desk:
                 return row
         return None
 
+    @property
+    def linked_handoff(self) -> Handoff | None:
+        """The open handoff that stands beside a final run."""
+        for row in self.handoffs:
+            if row.state != HandoffState.RESOLVED and row.linked:
+                return row
+        return None
+
     def scope(self, action: Action) -> dict[str, Json]:
         """What bindings of this action may read (tools.bindings)."""
         scope: dict[str, Json] = {
@@ -210,14 +218,19 @@ class Desk:
                 self.move(compensation, "void", CompensationState.VOIDED, actor=actor)
         self._finished, self._closed_by = state, actor
 
-    def hand_over(self, reason: Reason, *, action: Action | None, detail: str = "", actor: Actor) -> Handoff:
-        """Open the handoff of this run, with its structured context (S0-44), or add a question to the open one."""
+    def hand_over(
+        self, reason: Reason, *, action: Action | None, detail: str = "", actor: Actor, linked: bool = False
+    ) -> Handoff:
+        """Open the handoff of this run, with its structured context (S0-44), or add a question to the open one.
+
+        `linked`: the run is final and stays so; the handoff stands beside it (law 9).
+        """
         params: dict[str, Json] = {
             "step": action.step if action else "",
             "tool": action.tool if action else "",
             "detail": detail[:500],
         }
-        handoff = self.handoff
+        handoff = self.linked_handoff if linked else self.handoff
         if handoff is None:
             minutes = self.definition.deadlines.get(reason, self.definition.deadlines.get("default", 60.0))
             with connection.cursor() as cursor:
@@ -228,6 +241,7 @@ class Desk:
                 run=self.run,
                 ref=f"HF-{2000 + pk}",
                 reason=reason.value,
+                linked=linked,
                 params=params,
                 opened_at=self.now,
                 due_at=self.now + timedelta(minutes=float(minutes)),
@@ -317,7 +331,7 @@ class Desk:
         if not self._entries or self.refusing or not self.handoffs:
             return
         facts = self.facts()
-        row = self.handoff or (self.handoffs[-1] if self._finished else None)
+        row = self.handoff or self.linked_handoff or (self.handoffs[-1] if self._finished else None)
         if row is None:
             return
         changes = summary.columns(facts)

@@ -8,7 +8,9 @@ from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Evidence
 from sagas.orders import Answered, Seen
+from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState
+from tools.contract import ErrorClass
 from tools.outcome import OutcomeKind, QueryAnswer, Verdict
 from tools.redact import mask
 
@@ -61,25 +63,77 @@ def apply_waiting_evidence(desk: Desk) -> None:
 
 
 def _of_action(desk: Desk, action: Action, proof: Evidence) -> None:
-    if action.state == ActionState.UNKNOWN:
-        settle.settle(desk, action, _as_answer(proof))
-    elif action.state == ActionState.REJECTED and proof.verdict == Verdict.FOUND:
-        later_sent = any(row.sent_at for row in desk.actions if row.position > action.position)
-        if not later_sent:
-            settle.confirm(
-                desk,
-                action,
-                verb="late_found",
-                reference=proof.reference,
-                result=proof.body,
-                by="late answer",
-                actor=entries.TOOL,
+    """Let a late fact settle what it can; what contradicts the record opens the eyes of a person (law 9)."""
+    found = proof.verdict == Verdict.FOUND
+    match action.state:
+        case ActionState.UNKNOWN:
+            settle.settle(desk, action, _as_answer(proof))
+        case ActionState.SENT if found:
+            _confirm(desk, action, proof, "confirm")
+        case ActionState.SENT if proof.verdict == Verdict.DENIED:
+            settle.reject(desk, action, "reject", ErrorClass.REFUSED, proof.detail, entries.TOOL)
+        case ActionState.REJECTED if found and not _went_on(desk, action):
+            _confirm(desk, action, proof, "late_found")
+        case ActionState.REJECTED | ActionState.SKIPPED | ActionState.ACCEPTED | ActionState.SUPERSEDED if (
+            found
+        ):
+            _contradiction(
+                desk, action, f"{action.step} took effect after all: {proof.detail or proof.reference}"
             )
+        case ActionState.CONFIRMED | ActionState.COMPENSATED if proof.verdict == Verdict.DENIED:
+            if not _older_than_known(proof):
+                _contradiction(desk, action, f"{action.step} is said not to have happened: {proof.detail}")
+        case _:
+            pass
+
+
+def _confirm(desk: Desk, action: Action, proof: Evidence, verb: str) -> None:
+    settle.confirm(
+        desk,
+        action,
+        verb=verb,
+        reference=proof.reference,
+        result=proof.body,
+        by="callback" if proof.source == "callback" else "late answer",
+        actor=entries.TOOL,
+    )
+
+
+def _went_on(desk: Desk, action: Action) -> bool:
+    """Whether a later step was sent, or the run has ended: then the record is not simply corrected."""
+    final = desk.run.finished_at is not None
+    return final or any(row.sent_at for row in desk.actions if row.position > action.position)
+
+
+def _older_than_known(proof: Evidence) -> bool:
+    """Whether the sender itself said something newer of this call before (order comes from the sender's time)."""
+    if proof.sender_at is None:
+        return False
+    return Evidence.objects.filter(
+        action_id=proof.action_id, pk__lt=proof.pk, sender_at__gt=proof.sender_at
+    ).exists()
+
+
+def _contradiction(desk: Desk, action: Action, detail: str) -> None:
+    linked = desk.run.finished_at is not None
+    desk.hand_over(Reason.LATE_FACT, action=action, detail=detail, actor=entries.VALIDATOR, linked=linked)
 
 
 def _of_compensation(desk: Desk, action: Action, compensation: Compensation, proof: Evidence) -> None:
-    if compensation.state == CompensationState.UNKNOWN and proof.verdict == Verdict.FOUND:
+    found = proof.verdict == Verdict.FOUND
+    if compensation.state == CompensationState.UNKNOWN and found:
         settle.settle_compensation(desk, action, compensation, _as_answer(proof))
+    elif compensation.state == CompensationState.SENT and found:
+        settle.compensated(
+            desk,
+            action,
+            compensation,
+            "confirm",
+            "callback",
+            entries.TOOL,
+            result=proof.body,
+            reference=proof.reference,
+        )
 
 
 def _as_answer(proof: Evidence) -> QueryAnswer:

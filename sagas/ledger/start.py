@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import IntegrityError, connection
 
 from sagas import entries
 from sagas.entries import EntryRow
-from sagas.errors import InvalidInput, StartKeyConflict
-from sagas.facts import Actor, Started
+from sagas.errors import InvalidInput, NotFound, StartKeyConflict
+from sagas.facts import Actor, AdHocStep, Started, StepAccount
 from sagas.models import Action, DefinitionVersion, Outbox, Run
-from sagas.published import definition_by_id, find_definition, pinned
+from sagas.published import (
+    check_definition,
+    definition_by_id,
+    find_definition,
+    newest_versions,
+    pinned,
+    store_unnamed,
+)
 from sagas.states import Machine, RunState
 from sagas.tx import durable
 from tools.bindings import Unbindable, bind
@@ -22,6 +31,7 @@ from tools.contract import Json
 from tools.definition import Definition
 from tools.json_schema import schema_faults
 from tools.keys import forward_key
+from tools.reader import FileProblems, definition_from_document
 from tools.texts import fill
 
 
@@ -34,10 +44,11 @@ def start_run(
     business_ref: str = "",
     intent: str = "",
     start_key: str,
+    accounts: Mapping[str, StepAccount] | None = None,
 ) -> Started:
     """Start a run of a published workflow, or return the run that this start key began (S1-9).
 
-    Raises `NotFound`, `InvalidInput`, `StartKeyConflict`.
+    `accounts` are the agent's own words per step. Raises `NotFound`, `InvalidInput`, `StartKeyConflict`.
     """
     row = find_definition(definition, version)
     asked = digest(
@@ -49,12 +60,115 @@ def start_run(
     faults = schema_faults(workflow.input_schema, input)
     if faults:
         raise InvalidInput(faults)
+    request = _Request(
+        actor=actor,
+        given=input,
+        business_ref=business_ref,
+        intent=intent,
+        start_key=start_key,
+        asked=asked,
+        accounts=accounts or {},
+    )
+    return _once(request, lambda: _create(row, workflow, request))
+
+
+def start_steps(
+    *,
+    actor: Actor,
+    steps: Sequence[AdHocStep],
+    title: str,
+    business_ref: str = "",
+    intent: str = "",
+    start_key: str,
+    on_failure: str = "compensate",
+    parent_ref: str = "",
+) -> Started:
+    """Start a run of an ad-hoc list of steps, checked by the same lint and stored as an unnamed version.
+
+    `parent_ref` links a remedy to the run it is for. Raises `InvalidInput`, `StartKeyConflict`, `NotFound`.
+    """
+    asked = digest({"steps": [asdict(step) for step in steps], "title": title, "business_ref": business_ref})
+    if stored := _stored(actor, start_key, asked):
+        return stored
+    workflow = _workflow(steps, title, on_failure)
+    request = _Request(
+        actor=actor,
+        given={},
+        business_ref=business_ref,
+        intent=intent,
+        start_key=start_key,
+        asked=asked,
+        accounts={step.id: StepAccount(why=step.why, evidence=step.evidence) for step in steps},
+        parent=_parent(parent_ref),
+    )
+    return _once(request, lambda: _create(store_unnamed(workflow, by=actor.id), workflow, request))
+
+
+def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Definition:
+    newest = newest_versions()
+    document: dict[str, Json] = {
+        "name": "ad_hoc",
+        "version": 1,
+        "title": title,
+        "on_failure": on_failure,
+        "input_schema": {"type": "object"},
+        "steps": [
+            {
+                "id": step.id,
+                "tool": step.tool,
+                "contract_version": newest.get(step.tool, 1),
+                "args": step.args,
+                "why": step.why,
+                **({"on_rejected": step.on_rejected} if step.on_rejected else {}),
+            }
+            for step in steps
+        ],
+    }
+    try:
+        workflow = definition_from_document(document)
+    except FileProblems as problems:
+        raise InvalidInput(
+            tuple((problem.where or "/steps", problem.message) for problem in problems.problems)
+        ) from None
+    places = {step.id: index for index, step in enumerate(steps)}
+    findings = [finding for finding in check_definition(workflow) if finding.severity == "error"]
+    if findings:
+        raise InvalidInput(
+            tuple((f"/steps/{places.get(f.step, 0)}", f"{f.message} {f.fix}") for f in findings)
+        )
+    return workflow
+
+
+def _parent(parent_ref: str) -> Run | None:
+    if not parent_ref:
+        return None
+    run = Run.objects.filter(ref=parent_ref).first()
+    if run is None:
+        raise NotFound("run", parent_ref)
+    return run
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """What was asked for, and its digest."""
+
+    actor: Actor
+    given: Json
+    business_ref: str
+    intent: str
+    start_key: str
+    asked: str
+    accounts: Mapping[str, StepAccount]
+    parent: Run | None = None
+
+
+def _once(request: _Request, create: Callable[[], Run]) -> Started:
     try:
         with durable():
-            run = _create(row, workflow, actor, input, business_ref, intent, start_key, asked)
+            run = create()
     except IntegrityError:
         # The same start arrived twice at once; the other one is stored by now.
-        if stored := _stored(actor, start_key, asked):
+        if stored := _stored(request.actor, request.start_key, request.asked):
             return stored
         raise
     return Started(run_ref=run.ref, created=True)
@@ -77,60 +191,51 @@ def run_ref(actor: Actor, start_key: str) -> str:
     return "run_" + base64.b32encode(raw).decode().lower()[:13]
 
 
-def _create(
-    row: DefinitionVersion,
-    workflow: Definition,
-    actor: Actor,
-    given: Json,
-    business_ref: str,
-    intent: str,
-    start_key: str,
-    asked: str,
-) -> Run:
+def _create(row: DefinitionVersion, workflow: Definition, request: _Request) -> Run:
+    actor = request.actor
     with connection.cursor() as cursor:
         cursor.execute("SELECT now_()")
         (now,) = cursor.fetchone()
     run = Run.objects.create(
-        ref=run_ref(actor, start_key),
+        ref=run_ref(actor, request.start_key),
         definition=row,
+        parent=request.parent,
         due_at=now,
         seq=1,
-        input=given,
-        intent=intent,
+        input=request.given,
+        intent=request.intent,
         team=workflow.team,
-        start_key=start_key,
-        start_digest=asked,
+        start_key=request.start_key,
+        start_digest=request.asked,
         started_by=actor.id,
         started_by_name=actor.name,
         started_at=now,
         changed_at=now,
-        **_business(workflow, given, business_ref),
+        **_business(workflow, request.given, request.business_ref),
     )
-    Action.objects.bulk_create(_actions(run, row, workflow))
+    Action.objects.bulk_create(_actions(run, row, workflow, request.accounts))
+    entry = EntryRow(
+        name="run.started",
+        actor=actor,
+        run_id=run.pk,
+        run_ref=run.ref,
+        seq=1,
+        machine=Machine.RUN.value,
+        object_id=run.pk,
+        object_version=1,
+        target=RunState.RUNNING.value,
+        reason=request.intent,
+        after={
+            "definition": row.name or "",
+            "version": workflow.version,
+            "digest": row.digest,
+            "business_ref": run.business_ref,
+            "remedy_for": request.parent.ref if request.parent else "",
+            "accounts": {step: asdict(account) for step, account in request.accounts.items()},
+        },
+    )
     with connection.cursor() as cursor:
-        entries.insert(
-            cursor,
-            [
-                EntryRow(
-                    name="run.started",
-                    actor=actor,
-                    run_id=run.pk,
-                    run_ref=run.ref,
-                    seq=1,
-                    machine=Machine.RUN.value,
-                    object_id=run.pk,
-                    object_version=1,
-                    target=RunState.RUNNING.value,
-                    reason=intent,
-                    after={
-                        "definition": workflow.name,
-                        "version": workflow.version,
-                        "digest": row.digest,
-                        "business_ref": run.business_ref,
-                    },
-                )
-            ],
-        )
+        entries.insert(cursor, [entry])
     Outbox.objects.create(run_id=run.pk, seq_from=1, seq_to=1)
     return run
 
@@ -154,10 +259,13 @@ def _business(workflow: Definition, given: Json, business_ref: str) -> dict[str,
     }
 
 
-def _actions(run: Run, row: DefinitionVersion, workflow: Definition) -> list[Action]:
+def _actions(
+    run: Run, row: DefinitionVersion, workflow: Definition, accounts: Mapping[str, StepAccount]
+) -> list[Action]:
     actions = []
     for position, step in enumerate(workflow.steps, start=1):
         pk, contract = pinned(row.pk, step.tool)
+        account = accounts.get(step.id, StepAccount())
         actions.append(
             Action(
                 run=run,
@@ -166,7 +274,8 @@ def _actions(run: Run, row: DefinitionVersion, workflow: Definition) -> list[Act
                 position=position,
                 tool=step.tool,
                 key=forward_key(run.ref, step.id, "", contract.operation, 1),
-                why=step.why,
+                why=account.why or step.why,
+                evidence_note=account.evidence,
             )
         )
     return actions
