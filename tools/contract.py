@@ -142,11 +142,15 @@ class PythonCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Idempotency:
-    """What becomes of our key (faults.md 1.3). `retention_s` None = not kept, or not known."""
+    """What becomes of our key (faults.md 1.3). `retention_s` None = not kept, or not known.
+
+    `natural`: the same call again leaves the same state, so that it needs no key (S0-28).
+    """
 
     support: KeySupport = KeySupport.NONE
     header: str = "Idempotency-Key"
     retention_s: float | None = None
+    natural: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

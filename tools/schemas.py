@@ -234,6 +234,10 @@ CONTRACT_SCHEMA: Json = {
                         "description": "the header that carries the key",
                     },
                     "retention_s": _seconds("how long the tool keeps a key, in seconds"),
+                    "natural": {
+                        "type": "boolean",
+                        "description": "whether the same call again changes nothing, key or not",
+                    },
                 },
                 "what becomes of our key",
             ),
