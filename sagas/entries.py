@@ -52,12 +52,15 @@ _COLUMNS = (
 _VALUES = "(" + ", ".join(["%s"] * 15 + ["%s::jsonb", "%s::jsonb", "%s", "%s"]) + ")"
 
 
+_AT_ONCE = 1000
+
+
 def insert(cursor: Cursor, rows: Sequence[EntryRow]) -> None:
-    """Write entries in one statement, in order."""
-    if not rows:
-        return
-    sql = f"INSERT INTO sagas_entry ({_COLUMNS}) VALUES " + ", ".join([_VALUES] * len(rows))  # noqa: S608  fixed text
-    cursor.execute(sql, [value for row in rows for value in _values(row)])
+    """Write entries in order, a thousand a statement."""
+    for start in range(0, len(rows), _AT_ONCE):
+        part = rows[start : start + _AT_ONCE]
+        sql = f"INSERT INTO sagas_entry ({_COLUMNS}) VALUES " + ", ".join([_VALUES] * len(part))  # noqa: S608  fixed text
+        cursor.execute(sql, [value for row in part for value in _values(row)])
 
 
 def _values(row: EntryRow) -> tuple[Sql, ...]:

@@ -22,6 +22,8 @@ from tools.contract import KeySupport, RecoveryClass
 
 HIGHEST_ESCALATION = 3
 
+_CAN_BE_TRIED_AGAIN = (ActionState.REJECTED, ActionState.UNKNOWN, ActionState.PARTIAL)
+
 _WITHOUT_HANDOFF = frozenset({"stop_and_compensate"})
 
 
@@ -48,7 +50,7 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
         case "query_status" | "resolve_happened" | "resolve_not_happened":
             return tuple(a.step for a in actions if _is_unknown(a))
         case "retry":
-            states = (ActionState.REJECTED, ActionState.UNKNOWN)
+            states = _CAN_BE_TRIED_AGAIN
             forward = facts.direction is Direction.FORWARD
             return tuple(a.step for a in actions if a.state in states) if forward else ()
         case _:
@@ -64,6 +66,10 @@ def _why(code: str, sentence: str, **params: str) -> Obstacle:
 
 
 def _is_unknown(action: ActionFacts) -> bool:
+    return any(_unit_is_unknown(unit) for unit in (action.items or (action,)))
+
+
+def _unit_is_unknown(action: ActionFacts) -> bool:
     compensation = action.compensation
     return action.state is ActionState.UNKNOWN or (
         compensation is not None and compensation.state is CompensationState.UNKNOWN
@@ -102,8 +108,11 @@ def _retry(facts: RunFacts, step: str) -> Obstacle | None:
     if facts.direction is Direction.UNDO:
         return _why("turned_back", "Compensation has begun; the run does not go forward again.")
     action = next((a for a in planner.current(facts) if a.step == step), None)
-    if action is None or action.state not in (ActionState.REJECTED, ActionState.UNKNOWN):
+    if action is None or action.state not in _CAN_BE_TRIED_AGAIN:
         return _why("nothing_to_retry", "No step was rejected.")
+    if action.state is ActionState.PARTIAL:
+        refused = any(item.state is ActionState.REJECTED for item in action.items)
+        return None if refused else _why("nothing_to_retry", "No step was rejected.")
     if action.state is ActionState.REJECTED:
         return None
     if action.contract.idempotency.support is not KeySupport.HONOURED:

@@ -60,7 +60,7 @@ def run_facts(
         changed_at=run.changed_at,
         finished_at=run.finished_at,
         effects_left=tuple(run.effects_left),
-        actions=tuple(action_facts(row, made_up.get(row.pk)) for row in actions),
+        actions=_nested(actions, made_up),
         handoff=leading or (handed[-1] if handed else None),
         handoffs=handed,
         freezes=freezes,
@@ -68,7 +68,21 @@ def run_facts(
     )
 
 
-def action_facts(row: Action, compensation: CompensationFacts | None) -> ActionFacts:
+def _nested(actions: Iterable[Action], made_up: dict[int, CompensationFacts]) -> tuple[ActionFacts, ...]:
+    """Actions in the order of their rows, items under the action that they are parts of."""
+    parts: dict[int, list[ActionFacts]] = {}
+    wholes: list[Action] = []
+    for row in actions:
+        if row.parent_id is None:
+            wholes.append(row)
+        else:
+            parts.setdefault(row.parent_id, []).append(action_facts(row, made_up.get(row.pk)))
+    return tuple(action_facts(row, made_up.get(row.pk), tuple(parts.get(row.pk, ()))) for row in wholes)
+
+
+def action_facts(
+    row: Action, compensation: CompensationFacts | None, items: tuple[ActionFacts, ...] = ()
+) -> ActionFacts:
     """One action. Arguments and results are as stored; what people see is masked at the door."""
     return ActionFacts(
         id=row.pk,
@@ -102,6 +116,7 @@ def action_facts(row: Action, compensation: CompensationFacts | None) -> ActionF
         why=row.why,
         evidence_note=row.evidence_note,
         compensation=compensation,
+        items=items,
     )
 
 
@@ -197,6 +212,7 @@ def _action_without_secrets(action: ActionFacts) -> ActionFacts:
         result=mask(action.result, secret),
         prior_state=mask(action.prior_state, secret),
         compensation=made_up,
+        items=tuple(_action_without_secrets(item) for item in action.items),
     )
 
 
@@ -222,6 +238,7 @@ def with_history(facts: RunFacts, attempts: Iterable[Attempt], evidence: Iterabl
             compensation=compensation,
             attempts=tuple(tries.get(at_action, ())),
             evidence=tuple(seen.get(at_action, ())),
+            items=tuple(filled(item) for item in action.items),
         )
 
     return replace(facts, actions=tuple(filled(action) for action in facts.actions))

@@ -184,6 +184,11 @@ def current(facts: RunFacts) -> tuple[ActionFacts, ...]:
     )
 
 
+def units(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """What takes effect by itself: every action, and in the place of a call over many its items."""
+    return tuple(unit for action in current(facts) for unit in (action.items or (action,)))
+
+
 def handoff_open(facts: RunFacts) -> bool:
     """Whether a person has the run."""
     return (
@@ -201,7 +206,7 @@ def state_of(facts: RunFacts) -> RunState:
         return facts.state
     if handoff_open(facts):
         return RunState.HANDOFF
-    actions = current(facts)
+    actions = units(facts)
     compensations = [action.compensation for action in actions if action.compensation]
     if any(action.state is ActionState.UNKNOWN for action in actions) or any(
         compensation.state is CompensationState.UNKNOWN for compensation in compensations
@@ -220,7 +225,7 @@ def effects_left(facts: RunFacts) -> tuple[ActionFacts, ...]:
     standing = (ActionState.CONFIRMED, ActionState.PARTIAL, ActionState.ACCEPTED)
     return tuple(
         sorted(
-            (a for a in current(facts) if a.contract.has_effect and a.state in standing),
+            (a for a in units(facts) if a.contract.has_effect and a.state in standing),
             key=lambda action: (action.confirm_seq or 0, action.position),
         )
     )
@@ -230,7 +235,7 @@ def decide(facts: RunFacts) -> Decision:
     """The next thing to do with the run."""
     if facts.state in FINAL_RUN_STATES:
         return Wait(until=None)
-    actions = current(facts)
+    actions = units(facts)
     for action in actions:
         # `due_at` of a sent action is the time by which its promised answer must be there.
         if action.state is ActionState.SENT and action.due_at is not None and action.due_at <= facts.now:
@@ -247,7 +252,7 @@ def decide(facts: RunFacts) -> Decision:
         if action.compensation and action.compensation.state is CompensationState.UNKNOWN:
             return _settle_compensation(facts, action, action.compensation)
     if facts.direction is Direction.FORWARD:
-        return _forward(facts, actions)
+        return _forward(facts, in_order(facts))
     return _back(facts, actions)
 
 
@@ -272,11 +277,39 @@ def _forward(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
             case ActionState.PREPARED:
                 return _before_sending(facts, action) or Send(action=action)
             case ActionState.PARTIAL:
-                return HandOver(reason=Reason.PARTIAL, action=action)
+                first = _part_done(facts, action)
+                if first is not None:
+                    return first
             case _:  # sent and unknown were dealt with, superseded was left out
                 return Wait(until=None)
     accepted = any(action.state is ActionState.ACCEPTED for action in actions)
     return Finish(state=RunState.CLOSED_ACCEPTED if accepted else RunState.COMPLETED)
+
+
+def in_order(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """The steps in the order in which they go out: held sends come after everything else (S2-9)."""
+    held = {step.id for step in facts.definition.steps if step.held}
+    actions = current(facts)
+    return (*(a for a in actions if a.step not in held), *(a for a in actions if a.step in held))
+
+
+def _part_done(facts: RunFacts, action: ActionFacts) -> Decision | None:
+    """A call over many that is done in part: its open items go out again, the refused ones decide (S0-56).
+
+    None: the step declares that the run goes on without them.
+    """
+    if any(item.state is ActionState.PREPARED for item in action.items):
+        due = _earliest(item.due_at for item in action.items if item.state is ActionState.PREPARED)
+        if due is not None and due > facts.now:
+            return Wait(until=due)
+        return _before_sending(facts, action) or Send(action=action)
+    match on_rejected(facts, action):
+        case OnFailure.CONTINUE:
+            return None
+        case OnFailure.COMPENSATE:
+            return TurnBack(action=action)
+        case OnFailure.HANDOFF:
+            return HandOver(reason=Reason.PARTIAL, action=action, detail=action.error_detail)
 
 
 def _before_sending(facts: RunFacts, action: ActionFacts) -> Decision | None:
@@ -386,7 +419,7 @@ def to_compensate(facts: RunFacts) -> tuple[ActionFacts, ...]:
         sorted(
             (
                 action
-                for action in current(facts)
+                for action in units(facts)
                 if action.contract.has_effect and action.state in (ActionState.CONFIRMED, ActionState.PARTIAL)
             ),
             key=lambda action: -(action.confirm_seq or 0),

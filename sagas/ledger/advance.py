@@ -16,7 +16,7 @@ from django.db import connection
 from sagas import entries, planner
 from sagas.errors import ClaimLost
 from sagas.facts import Actor
-from sagas.ledger import approvals, late, settle
+from sagas.ledger import approvals, batch, late, settle
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
 from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
@@ -199,6 +199,12 @@ def _prepare(desk: Desk, action: Action) -> None:
         detail = f"the arguments do not fit the contract: {fault}"
         settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, detail, entries.VALIDATOR)
         return
+    if contract.items is not None and not desk.items(action):
+        try:
+            args = batch.spread(desk, action, contract, args)
+        except batch.NotABatch as error:
+            settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, str(error), entries.VALIDATOR)
+            return
     desk.move(
         action,
         "prepare",
@@ -208,8 +214,9 @@ def _prepare(desk: Desk, action: Action) -> None:
         args=args,
         due_at=None,
     )
-    if contract.compensation is not None and action.pk not in desk.compensations:
-        _register(desk, action, contract)
+    for unit in desk.items(action) or [action]:
+        if contract.compensation is not None and unit.pk not in desk.compensations:
+            _register(desk, unit, contract)
 
 
 def _register(desk: Desk, action: Action, contract: Contract) -> None:
@@ -243,12 +250,14 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
     contract = desk.contract(action)
     used = action.attempts_used + 1
     number = used + action.refusals
+    args, key, items = batch.outgoing(desk, action, contract)
+    again = action.state == ActionState.PARTIAL
     desk.move(
         action,
-        verb,
-        ActionState.SENT,
+        "retry_items" if again else verb,
+        ActionState.PARTIAL if again else ActionState.SENT,
         actor=entries.EXECUTOR,
-        after={"attempt": number, "key": action.key},
+        after={"attempt": number, "key": key, **({"items": len(items)} if items else {})},
         attempts_used=used,
         sent_at=desk.now,
         due_at=None,
@@ -256,10 +265,12 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
         repeat_ordered=False,
         in_doubt=action.in_doubt or verb == "repeat",
     )
+    batch.mark_sent(desk, items)
     attempt = Attempt.objects.create(
         run=desk.run,
         action=action,
         number=number,
+        items=[item.item for item in items],
         owner=claim.owner,
         fence=claim.fence,
         sent_at=desk.now,
@@ -272,8 +283,8 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
         compensation_id=None,
         attempt_id=attempt.pk,
         contract=contract,
-        args=action.args,
-        key=action.key,
+        args=args,
+        key=key,
         headers=headers,
         verify=None,
         scope=desk.scope(action),

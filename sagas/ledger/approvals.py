@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.db import connection
+from django.db.models import Q
 
 from sagas import entries
-from sagas.facts import ActionFacts, Actor, CompensationFacts
-from sagas.ledger.desk import Desk
+from sagas.facts import ActionFacts, Actor, CompensationFacts, PermitFacts, RunFacts, SignoffFacts
+from sagas.ledger.desk import Author, Desk, opened
 from sagas.models import Action, Compensation, Entry, Permit
 from sagas.permits import LIFE_MINUTES, digest_of, document
+from sagas.picture import permit_facts, without_secrets
 from sagas.states import CompensationState, Machine, PermitState
-from tools.contract import ErrorClass, Json, Who
+from tools.contract import Contract, ErrorClass, Json, Level, Who
+from tools.redact import mask
 
-_SHAPES_NOTHING = ("command.refused", "command.query_status", "human.handoff.commented")
-"""Entries of people that do not make them requesters."""
+_REQUESTED = "approval.requested"
+_SHAPES_NOTHING = (
+    "command.refused",
+    "command.query_status",
+    "human.handoff.commented",
+    "approval.settled",
+    "approval.lapsed",
+    "tool.compensation.approval.settled",
+)
+"""Entries of people that do not make them requesters: remarks, questions, and what was said to an earlier request."""
+_LEVELS = tuple(Level)
 
 
 def newest(desk: Desk, compensation: Compensation) -> Permit | None:
@@ -43,7 +57,7 @@ def ask(desk: Desk, action: Action) -> None:
         expires_at=desk.now + timedelta(minutes=LIFE_MINUTES),
     )
     desk.say(
-        "approval.requested",
+        _REQUESTED,
         actor=entries.PLANNER,
         machine=Machine.PERMIT.value,
         object_id=pk,
@@ -172,3 +186,96 @@ def use(desk: Desk, action: Action) -> bool:
         return True
     # A repeat of the very same call under its key, while the signature is fresh.
     return permit.state == PermitState.CONSUMED and compensation.attempts_used + compensation.refusals > 0
+
+
+def void_of(signatory: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
+    """Withdraw every unused signature of a person who may not sign any more; returns the runs they were given for.
+
+    Inside the transaction that takes the right away. The runs ask for another signature by themselves.
+    """
+    given = Permit.objects.filter(state=PermitState.GRANTED, decided_by=signatory)
+    runs: list[str] = []
+    for run_id in sorted(set(given.values_list("run_id", flat=True))):
+        with opened(run_id, author=Author(actor=actor, reason=reason)) as desk:
+            for row in desk.permits:
+                if row.state == PermitState.GRANTED and row.decided_by == signatory:
+                    desk.move(row, "lapse", PermitState.WITHDRAWN, actor=actor, after={"ref": row.ref})
+                    runs.append(desk.run.ref)
+            if not desk.run.owner:
+                desk.due_at = desk.run.due_at = desk.now
+            desk.close(release=False)
+    return tuple(dict.fromkeys(runs))
+
+
+# --- What a request says to people --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Who asked for a signature and why; nobody where the run itself did."""
+
+    by: str = ""
+    name: str = ""
+    why: str = ""
+
+
+def asked(rows: Sequence[Permit]) -> Mapping[int, Asked]:
+    """Who asked for each of these, from the trail; one query for all of them."""
+    told = Entry.objects.filter(run_id__in={row.run_id for row in rows}).filter(
+        Q(actor_kind="human") | Q(name__in=(_REQUESTED, "run.turned_back"))
+    )
+    by_run: dict[int, list[Entry]] = {}
+    for entry in told.order_by("run_id", "seq"):
+        by_run.setdefault(entry.run_id or 0, []).append(entry)
+    return {row.pk: _asked(row, by_run.get(row.run_id, [])) for row in rows}
+
+
+def _asked(row: Permit, told: Sequence[Entry]) -> Asked:
+    request = next((one for one in told if one.name == _REQUESTED and one.object_id == row.pk), None)
+    if request is None:
+        return Asked()
+    before = [one for one in told if (one.seq or 0) < (request.seq or 0)]
+    people = [one for one in told if one.actor_kind == "human" and one.name not in _SHAPES_NOTHING]
+    ordered_by = row.compensation.ordered_by if row.compensation else ""
+    own = [one for one in people if request.command_id and one.command_id == request.command_id] or [
+        one for one in people if one.actor_id == ordered_by and one in before
+    ]
+    if own:
+        reasons = [one.reason for one in (*own, request) if one.reason]
+        return Asked(by=own[-1].actor_id, name=own[-1].actor_name, why=reasons[-1] if reasons else "")
+    turned = [one.reason for one in before if one.name == "run.turned_back"]
+    return Asked(why=turned[-1] if turned else "")
+
+
+def level_of(action: Contract, compensation: Contract) -> Level:
+    """How much is at stake by the contracts: the higher of what was done and of what makes up for it."""
+    return max((action.level, compensation.level), key=_LEVELS.index)
+
+
+def signoff_facts(facts: RunFacts, row: Permit, by: Asked) -> SignoffFacts:
+    """A request with what it speaks of. `facts` are unmasked, so that the digest can be told; the answer is masked."""
+    action = _action_in(facts.actions, row.action_id)
+    made_up = action.compensation
+    if made_up is None:
+        raise ValueError(f"{row} speaks of no compensation")
+    shown = without_secrets(facts)
+    return SignoffFacts(
+        run=shown,
+        action=_action_in(shown.actions, row.action_id),
+        permit=_masked(permit_facts(row), made_up.contract.secret_fields),
+        unchanged=digest_of(document(facts, action, made_up)) == row.digest,
+        level=level_of(action.contract, made_up.contract),
+        asked_by=by.by,
+        asked_by_name=by.name,
+        why=by.why,
+        newest=made_up.permit.ref if made_up.permit else row.ref,
+    )
+
+
+def _action_in(actions: Iterable[ActionFacts], action_id: int) -> ActionFacts:
+    return next(one for whole in actions for one in (whole, *whole.items) if one.id == action_id)
+
+
+def _masked(permit: PermitFacts, secret_fields: Iterable[str]) -> PermitFacts:
+    content = permit.document if isinstance(permit.document, dict) else {}
+    return replace(permit, document={**content, "args": mask(content.get("args"), secret_fields)})

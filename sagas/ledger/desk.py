@@ -112,6 +112,10 @@ class Desk:
                 return row
         raise NotFound("action", str(action_id))
 
+    def items(self, action: Action) -> list[Action]:
+        """The items of a call over many, in their order; empty for a plain call."""
+        return [row for row in self.actions if row.parent_id == action.pk]
+
     @property
     def handoff(self) -> Handoff | None:
         """The open handoff, if a person has the run."""
@@ -130,6 +134,10 @@ class Desk:
 
     def scope(self, action: Action) -> dict[str, Json]:
         """What bindings of this action may read (tools.bindings)."""
+        if action.parent_id is not None:
+            whole = self.scope(self.action(action.parent_id))
+            own = {"item": action.args, "result": action.result, "prior": action.prior_state}
+            return {**whole, **own, "key": action.key, "forward_key": action.key}
         scope: dict[str, Json] = {
             "input": self.run.input,
             "args": action.args,
@@ -371,7 +379,7 @@ class Desk:
     def _step_of(self, row: Row) -> str:
         match row:
             case Action():
-                return row.step
+                return row.step if not row.item else f"{row.step}[{row.item}]"
             case Compensation() | Permit():
                 return self.action(row.action_id).step
             case _:

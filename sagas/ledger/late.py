@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sagas import entries
-from sagas.ledger import evidence, settle
+from sagas.ledger import batch, evidence, settle
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Evidence
@@ -57,6 +57,7 @@ def apply_waiting_evidence(desk: Desk) -> None:
         action = desk.action(proof.action_id)
         if proof.compensation_id is None:
             _of_action(desk, action, proof)
+            batch.derive_of(desk, action)
         else:
             _of_compensation(desk, action, desk.compensations[action.pk], proof)
     run.evidence_waiting = False

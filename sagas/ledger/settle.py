@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from sagas import entries, planner
 from sagas.facts import Actor
-from sagas.ledger import evidence
+from sagas.ledger import batch, evidence
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Attempt, Compensation
@@ -34,16 +34,27 @@ _REFUSALS = {OutcomeKind.NOT_SENT, OutcomeKind.THROTTLED}
 
 
 def answered(desk: Desk, seen: Answered) -> None:
-    """Record the outcome of a call on its attempt, and on the action or compensation."""
+    """Record the outcome of a call on its attempt, and on the action, its items or its compensation."""
     action = desk.action(seen.call.action_id)
     _end_attempt(desk, seen)
     if seen.call.compensation_id is None:
-        if action.state == ActionState.SENT:
+        items = [row for row in desk.items(action) if row.state == ActionState.SENT]
+        if items:
+            _each(desk, action, items, seen.outcome)
+        elif action.state == ActionState.SENT:
             _forward(desk, action, seen.outcome)
         return
     compensation = desk.compensations[action.pk]
     if compensation.state == CompensationState.SENT:
         _compensating(desk, action, compensation, seen)
+
+
+def _each(desk: Desk, whole: Action, items: list[Action], outcome: Outcome) -> None:
+    """Give every item of a call over many its own outcome; the whole follows from them (S0-56)."""
+    own = batch.outcomes(desk.contract(whole), items, outcome)
+    for item in items:
+        _forward(desk, item, own[item.item])
+    batch.derive(desk, whole)
 
 
 def _end_attempt(desk: Desk, seen: Answered) -> None:
@@ -299,6 +310,7 @@ def queried(desk: Desk, seen: Queried) -> None:
             settle_compensation(desk, action, compensation, seen.answer)
     elif action.state == ActionState.UNKNOWN:
         settle(desk, action, seen.answer)
+    batch.derive_of(desk, action)
 
 
 def _fields(proof: Proof) -> dict[str, Json]:
@@ -497,6 +509,7 @@ def compensated(
     )
     if compensation.kind != CompensationKind.MITIGATES:
         desk.move(action, "compensated", ActionState.COMPENSATED, actor=actor)
+        batch.derive_of(desk, action)
 
 
 def _lose_compensation(

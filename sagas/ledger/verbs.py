@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sagas.errors import NotAllowed
-from sagas.facts import Actor, Looked, Obstacle, RunFacts
+from sagas.errors import NotAllowed, NotFound
+from sagas.facts import Actor, Looked, Obstacle, RunFacts, SignoffFacts
 from sagas.ledger import approvals, evidence, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import Desk
@@ -17,7 +17,7 @@ from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Handoff, Permit
 from sagas.obstacles import obstacle
 from sagas.picture import without_secrets
-from sagas.planner import current, key_is_kept, to_compensate
+from sagas.planner import current, key_is_kept, to_compensate, units
 from sagas.states import ActionState, CompensationState, HandoffState, PermitState, RunState
 from tools.contract import Contract, ErrorClass, Json, Who
 from tools.json_schema import schema_fault
@@ -106,9 +106,10 @@ class CommandDesk:
     def query_status(self, step: str) -> None:
         """Have the tool asked now; the answer comes later, and "accepted" is not "done"."""
         self._must("query_status", step)
-        row = self._unknown(step)
-        self._desk.set(row, due_at=self._desk.now)
-        self._note("query_status", row)
+        rows = self._unknown_rows(step)
+        for row in rows:
+            self._desk.set(row, due_at=self._desk.now)
+        self._note("query_status", rows[0])
         self._due_now()
 
     def resolve_happened(self, step: str, *, reference: str = "", looked: Looked | None = None) -> None:
@@ -172,12 +173,18 @@ class CommandDesk:
 
     # --- Forward ------------------------------------------------------------------------------------------
 
-    def retry(self, step: str) -> None:
-        """Make the call again: the same key where it is still known or was never used, else a new generation."""
+    def retry(self, step: str, *, items: tuple[str, ...] = ()) -> None:
+        """Make the call again: the same key where it is still known or was never used, else a new generation.
+
+        Of a call over many only refused items go out again: those named, or all of them.
+        """
         self._must("retry", step)
         desk = self._desk
         action = self._current(step)
         contract = desk.contract(action)
+        if action.state == ActionState.PARTIAL:
+            self._retry_items(action, items)
+            return
         if action.state == ActionState.UNKNOWN:
             # The tool keeps the key: the same call under it cannot take effect twice. It stays unknown until then.
             desk.set(action, due_at=desk.now, attempts_used=0, repeat_ordered=True)
@@ -214,6 +221,27 @@ class CommandDesk:
             raise NotAllowed(Obstacle(code="args_do_not_fit", sentence=f"The arguments do not fit: {fault}"))
         self._new_generation(action, args=args)
         self._resume("a person ordered a retry with other arguments")
+
+    def _retry_items(self, whole: Action, names: tuple[str, ...]) -> None:
+        desk = self._desk
+        refused = [row for row in desk.items(whole) if row.state == ActionState.REJECTED]
+        chosen = [row for row in refused if not names or row.item in names]
+        if not chosen or len(chosen) < len(names):
+            sentence = "Only items that were refused can go out again."
+            raise NotAllowed(Obstacle(code="not_refused", sentence=sentence))
+        for row in chosen:
+            desk.move(
+                row,
+                "retry",
+                ActionState.PREPARED,
+                actor=self._actor,
+                attempts_used=0,
+                refusals=0,
+                due_at=desk.now,
+                settled_at=None,
+            )
+            self._register_again(row)
+        self._resume(f"a person ordered a retry of {len(chosen)} items")
 
     def _register_again(self, action: Action) -> None:
         compensation = self._desk.compensations.get(action.pk)
@@ -313,9 +341,20 @@ class CommandDesk:
 
     # --- Signatures ---------------------------------------------------------------------------------------
 
+    def signoff(self, permit_ref: str) -> SignoffFacts:
+        """A request for a signature as it stands under the run's lock; secrets are masked. Raises `NotFound`."""
+        row = next((row for row in self._desk.permits if row.ref == permit_ref), None)
+        if row is None:
+            raise NotFound("sign-off", permit_ref)
+        return approvals.signoff_facts(self._desk.facts(), row, approvals.asked([row])[row.pk])
+
     def sign(self, permit_ref: str) -> None:
         """Sign what a permit's document says; it runs next, if nothing has changed until then."""
-        approvals.sign(self._desk, self._open_permit(permit_ref), actor=self._actor)
+        permit = self._open_permit(permit_ref)
+        if not self.signoff(permit_ref).unchanged:
+            sentence = "What would be sent is not what was asked for any more. No signature was taken."
+            raise NotAllowed(Obstacle(code="call_changed", sentence=sentence))
+        approvals.sign(self._desk, permit, actor=self._actor)
         self._due_now()
 
     def reject(self, permit_ref: str) -> None:
@@ -386,14 +425,20 @@ class CommandDesk:
         return self._desk.action(facts.id)
 
     def _unknown(self, step: str) -> Action | Compensation:
-        for facts in current(self.facts):
+        return self._unknown_rows(step)[0]
+
+    def _unknown_rows(self, step: str) -> list[Action | Compensation]:
+        rows: list[Action | Compensation] = []
+        for facts in units(self.facts):
             if step and facts.step != step:
                 continue
             if facts.state is ActionState.UNKNOWN:
-                return self._desk.action(facts.id)
-            if facts.compensation is not None and facts.compensation.state is CompensationState.UNKNOWN:
-                return self._desk.compensations[facts.id]
-        raise NotAllowed(Obstacle(code="nothing_unknown", sentence="The outcome of every step is known."))
+                rows.append(self._desk.action(facts.id))
+            elif facts.compensation is not None and facts.compensation.state is CompensationState.UNKNOWN:
+                rows.append(self._desk.compensations[facts.id])
+        if not rows:
+            raise NotAllowed(Obstacle(code="nothing_unknown", sentence="The outcome of every step is known."))
+        return rows
 
     def _action_of(self, row: Action | Compensation) -> Action:
         return row if isinstance(row, Action) else self._desk.action(row.action_id)

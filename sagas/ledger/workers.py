@@ -11,7 +11,7 @@ from datetime import timedelta
 from django.db import connection
 
 from sagas import entries
-from sagas.ledger import late, settle
+from sagas.ledger import batch, late, settle
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Attempt, Run, Worker
 from sagas.orders import Claim, Seen
@@ -132,8 +132,9 @@ def _lose_what_was_sent(desk: Desk) -> None:
         finished_at=desk.now, answer="unknown", error_class=ErrorClass.NO_ANSWER.value, detail=detail
     )
     for action in desk.actions:
-        if action.state == ActionState.SENT and action.answer_due_at is None:
+        if action.state == ActionState.SENT and action.answer_due_at is None and not desk.items(action):
             settle.lose(desk, action, ErrorClass.NO_ANSWER, detail, entries.RECOVERY)
+            batch.derive_of(desk, action)
         compensation = desk.compensations.get(action.pk)
         if compensation is not None and compensation.state == CompensationState.SENT:
             settle.lose_compensation(desk, action, compensation, detail)

@@ -334,6 +334,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField()),
+                ('items', models.JSONField(default=list)),
                 ('owner', models.TextField()),
                 ('fence', models.PositiveBigIntegerField()),
                 ('sent_at', models.DateTimeField(db_default=sagas.models.clock.DatabaseNow())),

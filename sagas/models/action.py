@@ -67,7 +67,8 @@ class Action(models.Model):
 class Attempt(models.Model):
     """One try over the wire, written before the first byte leaves; its end is filled in once.
 
-    Belongs to an action, and to that action's compensation when it is the compensating call.
+    Belongs to an action, and to that action's compensation when it is the compensating call. `items` names the
+    items that a call over many carried.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="attempts")
@@ -76,6 +77,7 @@ class Attempt(models.Model):
         "sagas.Compensation", null=True, on_delete=models.PROTECT, related_name="attempts"
     )
     number = models.PositiveIntegerField()
+    items = models.JSONField(default=list)
     owner = models.TextField()
     fence = models.PositiveBigIntegerField()
     sent_at = models.DateTimeField(db_default=DatabaseNow())
