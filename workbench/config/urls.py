@@ -16,3 +16,8 @@ urlpatterns = [
     path("api/v1/", include("workbench.api.urls")),
     path("", include("workbench.web.urls")),
 ]
+
+handler400 = "workbench.web.views.errors.bad_request"
+handler403 = "workbench.web.views.errors.forbidden"
+handler404 = "workbench.web.views.errors.not_found"
+handler500 = "workbench.web.views.errors.server_error"

@@ -22,7 +22,7 @@ from sagas.facts import Actor, FreezeFacts
 from workbench import policies
 from workbench.policies import Permission
 from workbench.queries.people import Person, actor_of
-from workbench.web.presenters import shell
+from workbench.web.presenters import errors, shell
 from workbench.web.presenters.clock import Clock, zone_of
 
 
@@ -114,14 +114,18 @@ def stamped(reader: Reader, response: HttpResponse) -> HttpResponse:
 
 def refused(reader: Reader, status: int, *, sentence: str) -> HttpResponse:
     """An error page of ours, or its words alone for htmx."""
-    from workbench.web.presenters import errors
-
     words = errors.words(status, sentence=sentence)
     if reader.htmx:
         response = part(reader, "errors/note.html", {"error": words}, status=status)
-        response.headers |= {"HX-Retarget": "#main", "HX-Reswap": "afterbegin"}
-        return response
+        return to_main(response)
     return render(reader, "errors/page.html", {"error": words}, status=status)
+
+
+def to_main(response: HttpResponse) -> HttpResponse:
+    """A note that belongs to no part of the page: htmx puts it on top of the main part."""
+    response.headers["HX-Retarget"] = "#main"
+    response.headers["HX-Reswap"] = "afterbegin"
+    return response
 
 
 def frame(reader: Reader, section: str) -> shell.Shell:

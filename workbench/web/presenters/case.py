@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from sagas.facts import ActionFacts, HandoffFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
@@ -92,6 +91,7 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
     """Everything the page says about a case; `level` is how much is at stake."""
     tool = troubled(facts)
     url = case_url(handoff.ref)
+    settled = not any(_is_unknown(action) for action in steps.current(facts))
     again_ref, again_url = _again(handoff, facts)
     amount = f"{facts.amount} {facts.currency}".strip() if facts.amount else ""
     return Case(
@@ -99,7 +99,7 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         url=url,
         version=facts.version,
         title=title(facts),
-        pill=reasons.reason_words(handoff.reason),
+        pill=reasons.reason_words(handoff.reason, settled=settled),
         risk=marks.risk(level),
         due=clock.due(handoff.due_at),
         workflow=f"{facts.definition.name} v{facts.definition.version}",
@@ -108,8 +108,8 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         about=tuple(part for part in (facts.business_ref, facts.customer, amount) if part),
         lede=lede(facts),
         facts=known(facts, clock),
-        why=reasons.long(handoff.reason, handoff.params, tool),
-        rule=reasons.reason_words(handoff.reason).rule,
+        why=reasons.long(handoff.reason, handoff.params, tool, settled=settled),
+        rule=reasons.reason_words(handoff.reason, settled=settled).rule,
         ends=ends(facts),
         steps=steps.steps(facts, clock),
         steps_summary=steps.summary(facts),
@@ -146,6 +146,13 @@ def owner(handoff: HandoffFacts, *, reader: str, clock: Clock) -> marks.Owner:
         since=handoff.claimed_at,
         reader=reader,
         clock=clock,
+    )
+
+
+def _is_unknown(action: ActionFacts) -> bool:
+    made_up = action.compensation
+    return action.state is ActionState.UNKNOWN or (
+        made_up is not None and made_up.state is CompensationState.UNKNOWN
     )
 
 

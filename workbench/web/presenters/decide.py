@@ -301,9 +301,7 @@ def _call(call: PlannedCall) -> Call:
 def _checks(preview: Preview, clock: Clock) -> Iterator[Check]:
     for check in preview.checks:
         icon = "unk" if check.ok is None else "ok" if check.ok else "bad"
-        yield Check(
-            icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at) if check.at else ""
-        )
+        yield Check(icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at))
 
 
 def _end(end: EndStateCheck, clock: Clock) -> EndShown:

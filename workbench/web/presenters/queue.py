@@ -159,7 +159,7 @@ def _row(row: QueueRow, *, reader: str, clock: Clock, frozen: bool) -> Row:
         due=clock.due(row.due_at),
         strip=marks.strip(row.strip),
         counts=marks.counts(row.counts),
-        why=reasons.short(row.reason, row.params, trouble(row)),
+        why=reasons.short(row.reason, row.params, trouble(row), settled=_settled(row)),
         risk=marks.risk(row.level),
         owner=marks.owner(
             claimed_by=row.claimed_by,
@@ -173,6 +173,10 @@ def _row(row: QueueRow, *, reader: str, clock: Clock, frozen: bool) -> Row:
         frozen=frozen,
         version=row.version,
     )
+
+
+def _settled(row: QueueRow) -> bool:
+    return not any("unknown" in mark.state for mark in row.strip)
 
 
 def trouble(row: QueueRow) -> str:

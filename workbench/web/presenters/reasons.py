@@ -35,7 +35,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="unk",
         short=_("{tool} got no answer and asking did not settle it: did it take effect?"),
         long=_(
-            "{tool} got no answer, and asking did not settle it. Sending it again could make the effect happen twice."
+            "{tool} got no answer, and asking did not settle it. Sending it again could make the "
+            "effect happen twice."
         ),
         rule=_("outcome unknown, status query without a result"),
     ),
@@ -44,7 +45,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="unk",
         short=_("{tool} got no answer and cannot be asked: did it take effect?"),
         long=_(
-            "{tool} got no answer and offers no status query, so only a person can find out whether it took effect."
+            "{tool} got no answer and offers no status query, so only a person can find out whether "
+            "it took effect."
         ),
         rule=_("outcome unknown, no status query"),
     ),
@@ -53,7 +55,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="held",
         short=_("{tool} was refused. Retry, make up for the rest, or accept?"),
         long=_(
-            "{tool} was refused with proof that nothing happened. Whether to retry, to make up for the steps before it, or to accept is a business call."
+            "{tool} was refused with proof that nothing happened. Whether to retry, to make up for "
+            "the steps before it, or to accept is a business call."
         ),
         rule=_("a step was refused, the workflow asks a person"),
     ),
@@ -62,7 +65,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="held",
         short=_("{tool} was done in part. Finish it, make up for it, or accept?"),
         long=_(
-            "{tool} was done in part. Whether to finish it, to make up for it or to accept it is a business call."
+            "{tool} was done in part. Whether to finish it, to make up for it or to accept it is a "
+            "business call."
         ),
         rule=_("a step was done in part"),
     ),
@@ -78,7 +82,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="oneway",
         short=_("An irreversible step is done and {tool} was refused."),
         long=_(
-            "An irreversible step has taken effect and {tool} was refused, so going back by itself is not possible any more."
+            "An irreversible step has taken effect and {tool} was refused, so going back by itself is "
+            "not possible any more."
         ),
         rule=_("failure after an irreversible step"),
     ),
@@ -87,7 +92,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="compfailed",
         short=_("Compensating {tool} did not work; its effect is still there."),
         long=_(
-            "Both directions are incomplete. Compensating {tool} did not work, and no more compensations will run by themselves."
+            "Both directions are incomplete. Compensating {tool} did not work, and no more "
+            "compensations will run by themselves."
         ),
         rule=_("a compensation failed after all tries"),
     ),
@@ -96,7 +102,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="unk",
         short=_("Compensating {tool} got no answer: is its effect still there?"),
         long=_(
-            "Compensating {tool} got no answer, and asking did not settle it. Nobody knows whether its effect is still there."
+            "Compensating {tool} got no answer, and asking did not settle it. Nobody knows whether "
+            "its effect is still there."
         ),
         rule=_("outcome of a compensation unknown"),
     ),
@@ -114,7 +121,8 @@ REASONS: dict[str, ReasonWords] = {
         icon="oneway",
         short=_("{tool} took effect and has no compensation."),
         long=_(
-            "{tool} took effect and no compensation is registered for it, so what to do about it is a business call."
+            "{tool} took effect and no compensation is registered for it, so what to do about it is a "
+            "business call."
         ),
         rule=_("an effect without a compensation"),
     ),
@@ -163,16 +171,36 @@ _OTHER = ReasonWords(
 )
 
 
-def reason_words(code: str) -> ReasonWords:
-    """The words of a handoff reason."""
+SETTLED = ReasonWords(
+    pill=_("Settled, waits for you"),
+    icon="held",
+    short=_("What was unknown is settled now; the run waits for its owner."),
+    long=_(
+        "What was unknown is settled now. Somebody had claimed the case, so the run does not go "
+        "on by itself: "
+        "let it go on, or decide otherwise."
+    ),
+    rule=_("evidence arrived while a person worked on it"),
+)
+_ABOUT_UNKNOWN = ("unknown_unresolved", "unknown_without_query", "compensation_unknown")
+
+
+def reason_words(code: str, *, settled: bool = False) -> ReasonWords:
+    """The words of a handoff reason; `settled` when nothing is unknown any more that once was."""
+    if settled and code in _ABOUT_UNKNOWN:
+        return SETTLED
     return REASONS.get(code, _OTHER)
 
 
-def short(code: str, params: Mapping[str, Json], tool: str) -> SafeString:
+def short(code: str, params: Mapping[str, Json], tool: str, *, settled: bool = False) -> SafeString:
     """One line for the queue, the tool standing out."""
-    return text.say(reason_words(code).short, tool=text.strong(params.get("tool") or tool or "…"))
+    return text.say(
+        reason_words(code, settled=settled).short, tool=text.strong(params.get("tool") or tool or "…")
+    )
 
 
-def long(code: str, params: Mapping[str, Json], tool: str) -> SafeString:
+def long(code: str, params: Mapping[str, Json], tool: str, *, settled: bool = False) -> SafeString:
     """The case page's sentence."""
-    return text.say(reason_words(code).long, tool=text.strong(params.get("tool") or tool or "…"))
+    return text.say(
+        reason_words(code, settled=settled).long, tool=text.strong(params.get("tool") or tool or "…")
+    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import unicodedata
 
-from django.utils.functional import Promise
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
@@ -35,7 +34,7 @@ def inert(value: object, longest: int = LONGEST) -> SafeString:
     return format_html('{}… <span class="cutoff">{}</span>', shown, words)
 
 
-def say(template: str | Promise, **parts: object) -> SafeString:
+def say(template: object, **parts: object) -> SafeString:
     """A sentence of ours filled with parts that may be anybody's: the parts are made inert first."""
     if not parts:
         return escape(str(template))

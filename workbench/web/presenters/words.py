@@ -11,7 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-type Words = str | Promise
+from workbench.errors import Sentence
+
+type Words = str | Promise | Sentence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from workbench.queries.people import Person
-from workbench.web.page import Reader, htmx_of, refused
+from workbench.web.page import Reader, htmx_of, refused, to_main
 from workbench.web.presenters import errors
 from workbench.web.views.session import outside
 
@@ -55,8 +55,8 @@ def _page(request: HttpRequest, status: int) -> HttpResponse:
 
 def _bare(request: HttpRequest, words: errors.ErrorWords) -> HttpResponse:
     if htmx_of(request):
-        response = HttpResponse(render_to_string("errors/note.html", {"error": words}), status=words.status)
-        response.headers |= {"HX-Retarget": "#main", "HX-Reswap": "afterbegin"}
-        return response
+        return to_main(
+            HttpResponse(render_to_string("errors/note.html", {"error": words}), status=words.status)
+        )
     context = {"error": words, "shell": outside()}
     return HttpResponse(render_to_string("errors/page.html", context, request), status=words.status)

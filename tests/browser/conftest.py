@@ -1,0 +1,119 @@
+"""Chromium against the real pages, commands and engine; the outside world is simulated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from pytest_django import DjangoDbBlocker
+from pytest_django.live_server_helper import LiveServer
+
+from sagas.facts import RunFacts
+from tests.conftest import Simulator
+from tests.integration.workbench import flows
+from tests.integration.workbench.conftest import ref_of, rejected_notice, unknown_notice, workplace
+
+__all__ = ["rejected_notice", "unknown_notice", "workplace"]
+
+# Playwright's synchronous interface runs an event loop of its own in this thread.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+QUIET = (
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--no-first-run", "--disable-gpu", "--disable-quic"),
+)
+# The browser reports these answers of ours itself; they are part of what is tested.
+EXPECTED = (
+    "status of 403",
+    "status of 404",
+    "status of 409",
+    "status of 410",
+    "status of 422",
+    "status of 423",
+)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The distribution's Chromium where there is one, else the one that Playwright installed."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    args = {**browser_type_launch_args, "args": list(QUIET), "chromium_sandbox": os.getuid() != 0}
+    return {**args, "executable_path": found} if found else args
+
+
+@pytest.fixture(scope="session")
+def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[LiveServer]:
+    """The web process, in a thread; data lives only as long as a test."""
+    with django_db_blocker.unblock():
+        running = LiveServer("127.0.0.1")
+    yield running
+    running.stop()
+
+
+type OpenAs = Callable[..., Page]
+
+
+@pytest.fixture
+def open_as(workplace: Simulator, server: LiveServer, browser: Browser) -> Iterator[OpenAs]:
+    """Opens a page as one of the cast; the console has to stay empty and no request may leave this machine."""
+    contexts: list[BrowserContext] = []
+    heard: list[str] = []
+
+    def listen(page: Page) -> None:
+        page.on(
+            "console",
+            lambda message: heard.append(message.text) if message.type in ("error", "warning") else None,
+        )
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on(
+            "request", lambda asked: None if asked.url.startswith(server.url) else heard.append(asked.url)
+        )
+
+    def open_(username: str, path: str, **context: Any) -> Page:
+        client = Client()
+        client.force_login(flows.person(username))
+        made = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})
+        contexts.append(made)
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+        made.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server.url}])
+        page = made.new_page()
+        page.set_default_timeout(15_000)
+        listen(page)
+        page.goto(server.url + path)
+        return page
+
+    expect.set_options(timeout=15_000)
+    yield open_
+    for context in contexts:
+        context.close()
+    assert [line for line in heard if not any(known in line for known in EXPECTED)] == []
+
+
+@pytest.fixture
+def case(unknown_notice: RunFacts) -> str:
+    """The address of a case whose notice got no answer."""
+    return f"/handoffs/{ref_of(unknown_notice)}/"
+
+
+@pytest.fixture
+def refused_case(rejected_notice: RunFacts) -> str:
+    """The address of a case whose notice was refused."""
+    return f"/handoffs/{ref_of(rejected_notice)}/"
+
+
+def ref_in(path: str) -> str:
+    """The reference in a case's address."""
+    return Path(path).name
+
+
+def now_open(page: Page, verb: str, step: str = "") -> None:
+    """Wait until the preview of this action is shown."""
+    expect(page.locator("#run input[name=verb]")).to_have_value(verb)
+    expect(page.locator("#run input[name=step]")).to_have_value(step)

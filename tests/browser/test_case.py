@@ -1,0 +1,295 @@
+"""The case in a browser: decide with a preview and a reason, prove the result, meet other people."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sagas import api
+from sagas.facts import RunFacts
+from tests.browser.conftest import OpenAs, now_open, ref_in
+from tests.conftest import Simulator
+from tests.integration.workbench import flows
+from tests.integration.workbench.conftest import ref_of
+
+REASON = "The carrier confirmed by phone that it went out."
+
+
+def tick(page: Page) -> None:
+    page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+
+
+def effects(world: Simulator, tool: str) -> int:
+    return sum(record["kind"] == "effect" for record in world.ledger(tool=tool))
+
+
+@pytest.mark.requirement("S0-40")
+def test_b2_the_first_screen_answers_every_question(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", case)
+
+    for name in ("What is true now", "Why it needs you", "Acceptable when", "Decide"):
+        expect(page.get_by_role("heading", name=name)).to_be_in_viewport()
+    for act in page.locator("#decide .act").all():
+        expect(act).to_be_in_viewport()
+    expect(page.locator("#go button[type=submit]")).to_be_in_viewport()
+    expect(page.locator("#facts b")).to_have_text("Not known: did the customer get the notice?")
+
+
+@pytest.mark.requirement("S3-4", "S3-8")
+def test_b19_done_appears_only_after_it_was_read_back(
+    open_as: OpenAs, case: str, unknown_notice: RunFacts, workplace: Simulator
+) -> None:
+    page = open_as("maya", case)
+    now_open(page, "query_status", "send_notice")
+
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("It is being carried out.")
+    expect(page.locator("#result")).to_be_focused()
+    expect(page.locator("#step-send_notice summary .st")).to_have_text("Unknown")
+
+    workplace.plan({"tool": "query_notice", "mode": "ok"})
+    flows.drive_until_still(unknown_notice.ref)
+    tick(page)
+    expect(page.locator("#result")).to_contain_text("send_notice is Confirmed")
+    expect(page.locator(".chead")).to_contain_text("Settled, waits for you")
+
+
+def test_a_silent_provider_leaves_unknown_and_says_so(
+    open_as: OpenAs, case: str, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", case)
+    now_open(page, "query_status", "send_notice")
+
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("It is being carried out.")
+    flows.drive_until_still(unknown_notice.ref)
+    tick(page)
+
+    expect(page.locator("#result")).to_contain_text("No answer from notify. The outcome is not known.")
+    expect(page.locator("#step-send_notice summary .st")).to_have_text("Unknown")
+
+
+@pytest.mark.requirement("S0-46")
+def test_b6_b7_a_switched_off_action_says_the_servers_own_reason(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", case)
+
+    off = page.locator("#decide [id='a-retry.send_notice']")
+    expect(off).to_have_attribute("aria-disabled", "true")
+    off.focus()
+    expect(off).to_be_focused()
+    shown = off.locator(".why").inner_text()
+    expect(off.locator(".why")).to_be_visible()
+    forced = flows.Desk("maya").run(
+        "retry", ref_in(case), "forced", step="send_notice", reason=REASON, preview_id="none"
+    )
+    assert str(forced.sentence) == shown
+
+
+@pytest.mark.requirement("S2-11")
+def test_b8_b9_b10_a_write_needs_a_preview_and_a_reason(
+    open_as: OpenAs, refused_case: str, workplace: Simulator
+) -> None:
+    page = open_as("maya", refused_case)
+    expect(page.locator("#run")).to_have_count(0)
+
+    page.keyboard.press("r")
+    now_open(page, "retry", "send_notice")
+    expect(page.locator("#run .call code").first).to_contain_text("POST notify")
+    expect(page.get_by_role("heading", name="Cannot be taken back")).to_be_visible()
+    sent = len(workplace.ledger(tool="send_notice"))
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator("#result")).to_contain_text("Nothing was sent. 1 thing to fix:")
+    expect(page.locator("#result")).to_be_focused()
+    expect(page.locator("#f-reason")).to_have_attribute("aria-invalid", "true")
+    assert len(workplace.ledger(tool="send_notice")) == sent
+
+
+def test_a_reason_that_is_too_short_keeps_what_was_written(open_as: OpenAs, refused_case: str) -> None:
+    page = open_as("maya", refused_case)
+    page.keyboard.press("e")
+    now_open(page, "escalate")
+
+    page.locator("#f-reason").fill("too short")
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator("#result a")).to_have_text(re.compile("at least 15 characters"))
+    expect(page.locator("#f-reason")).to_have_value("too short")
+
+
+@pytest.mark.requirement("S0-36", "S2-10")
+def test_steps_are_compensated_and_the_page_shows_it_once_it_is_proved(
+    open_as: OpenAs, refused_case: str, rejected_notice: RunFacts
+) -> None:
+    page = open_as("maya", refused_case)
+    page.keyboard.press("m")
+    now_open(page, "compensate")
+    calls = page.locator("#run .call code").all_inner_texts()
+    assert next(line for line in calls if "POST" in line or "DELETE" in line).count("shipping") == 1
+
+    page.locator("#f-reason").fill(REASON)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("It is being carried out.")
+    flows.drive_until_still(rejected_notice.ref)
+    tick(page)
+
+    expect(page.locator("#result")).to_contain_text("The run is now: Compensated.")
+    expect(page.locator("#step-reserve_stock summary .st")).to_have_text("Compensated")
+
+
+@pytest.mark.requirement("S1-6", "S3-17")
+def test_b11_two_posts_with_one_id_are_one_effect(
+    open_as: OpenAs, refused_case: str, rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    page = open_as("maya", refused_case, java_script_enabled=False)
+    page.goto(f"{page.url}?act=retry.send_notice")
+    page.locator("#f-reason").fill(REASON)
+    before = [entry.name for entry in api.entries(rejected_notice.ref)]
+
+    page.get_by_role("button", name="Retry send_notice").click()
+    expect(page.locator("#result")).to_contain_text("Accepted at")
+    page.reload()
+
+    expect(page.locator("#result")).to_contain_text("It ran once.")
+    after = [entry.name for entry in api.entries(rejected_notice.ref)]
+    assert after.count("tool.retry.scheduled") == before.count("tool.retry.scheduled") + 1
+
+
+def test_a_double_click_sends_one_request(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", case)
+    now_open(page, "query_status", "send_notice")
+    posted: list[str] = []
+    page.on("request", lambda asked: posted.append(asked.url) if asked.method == "POST" else None)
+
+    page.locator("#go button[type=submit]").dblclick()
+    expect(page.locator("#result")).to_contain_text("It is being carried out.")
+
+    assert len(posted) == 1
+
+
+def test_b12_a_stale_page_sends_nothing_shows_what_changed_and_keeps_the_draft(
+    open_as: OpenAs, refused_case: str
+) -> None:
+    page = open_as("maya", refused_case)
+    page.keyboard.press("e")
+    now_open(page, "escalate")
+    page.locator("#f-reason").fill(REASON)
+    assert flows.Desk("lin").run("claim", ref_in(refused_case), "meanwhile").accepted
+    assert flows.Desk("lin").run("release", ref_in(refused_case), "free-again").accepted
+
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator("#result")).to_contain_text(
+        "This case changed while you were reading. Nothing was sent."
+    )
+    expect(page.locator("#result")).to_contain_text("Lin Qing")
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+    expect(page.locator("#go [aria-disabled=true]")).to_be_visible()
+    page.locator("#result [data-key=use]").click()
+    now_open(page, "escalate")
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("Escalated at")
+
+
+def test_news_around_a_draft_leaves_the_draft_alone(open_as: OpenAs, refused_case: str) -> None:
+    page = open_as("maya", refused_case)
+    page.keyboard.press("e")
+    now_open(page, "escalate")
+    page.locator("#f-reason").fill(REASON)
+    assert (
+        flows.Desk("jonas").run("comment", ref_in(refused_case), "remark", text="I am on the phone.").accepted
+    )
+
+    tick(page)
+
+    expect(page.locator("#feed")).to_contain_text("I am on the phone.")
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+    expect(page.locator("#f-reason")).to_be_focused()
+
+
+def test_b14_an_action_after_losing_the_claim_is_refused(open_as: OpenAs, refused_case: str) -> None:
+    page = open_as("maya", refused_case)
+    page.locator("[data-verb=claim]").click()
+    expect(page.locator("#holder")).to_contain_text("Yours since")
+    assert flows.Desk("lin").run("claim", ref_in(refused_case), "taken-over").accepted
+
+    page.keyboard.press("e")
+    page.locator("#comment").fill("Still mine?")
+    page.goto(page.url)
+
+    expect(page.locator("[id='a-retry.send_notice'] .why")).to_contain_text("Lin Qing works on this since")
+
+
+def test_a_comment_is_kept_and_shown(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", case)
+
+    page.keyboard.press("n")
+    page.keyboard.type("Customer care has no call yet.")
+    page.get_by_role("button", name="Comment").click()
+
+    expect(page.locator("#feed .say").last).to_have_text("Customer care has no call yet.")
+    expect(page.locator("#result")).to_contain_text("Your comment was kept")
+
+
+@pytest.mark.requirement("S1-20")
+def test_b22_agent_text_is_inert_and_labelled(open_as: OpenAs, workplace: Simulator) -> None:
+    workplace.plan({"tool": "send_notice", "mode": "refuse"})
+    number = "O-77001"
+    started = api.start_run(
+        actor=flows.AGENT,
+        definition="orders",
+        input={"order": number, "sku": "SKU-1", "qty": 1, "address": "1 Quay", "amount": "1.00"},
+        start_key=number,
+        intent="<img src=x onerror=alert(1)> [click](/login/) \x1b[31mretry \u202eeverything",
+    )
+    facts = flows.drive_until_still(started.run_ref)
+
+    page = open_as("maya", f"/handoffs/{ref_of(facts)}/")
+
+    agent = page.locator(".agent")
+    expect(agent).to_contain_text("Not verified, not used to decide.")
+    expect(agent).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(agent.locator("img, a, button, input")).to_have_count(0)
+    expect(agent.locator(".vis")).to_have_text(["ESC", "U+202E"])
+
+
+@pytest.mark.requirement("S4-1")
+def test_b21_a_freeze_stops_writes_but_not_queries_and_is_seen_without_a_reload(
+    open_as: OpenAs, refused_case: str
+) -> None:
+    page = open_as("maya", refused_case)
+    frozen = flows.Desk("ada").run(
+        "freeze", "", "freeze-now", scope="forward", applies_to="all", reason="Provider reports duplicates."
+    )
+    assert frozen.accepted
+
+    tick(page)
+
+    expect(page.locator(".freeze")).to_contain_text("All forward calls are frozen")
+    page.reload()
+    expect(page.locator("[id='a-retry.send_notice'] .why")).to_contain_text("Provider reports duplicates.")
+
+
+def test_the_trail_tells_who_decided_what_and_why(open_as: OpenAs, refused_case: str) -> None:
+    seen = api.handoff_facts(ref_in(refused_case)).version
+    maya = flows.Desk("maya")
+    assert maya.run("escalate", ref_in(refused_case), "up", saw_version=seen, reason=REASON).accepted
+
+    page = open_as("oskar", f"{refused_case}trail/?show=people")
+
+    entry = page.locator(".trail > li", has_text="escalated the case")
+    expect(entry).to_contain_text("Maya Okafor")
+    expect(entry.locator("q")).to_have_text(REASON)
+    expect(entry).to_contain_text(f"saw version {seen}")
+
+
+def test_a_session_that_has_ended_leads_to_the_login_page(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", case)
+    page.context.clear_cookies()
+
+    tick(page)
+
+    page.wait_for_url(f"**/login/?next=*{ref_in(case)}*")

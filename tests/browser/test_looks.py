@@ -1,0 +1,84 @@
+"""What every page keeps to: no accessibility violation, no sideways scroll, no inline script or style."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenAs
+
+PHONE = {"viewport": {"width": 320, "height": 640}}
+PAGES = ("/handoffs/", "{case}", "{case}trail/", "/runs/", "/freeze/", "/account/", "/help/", "/nowhere/")
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+def test_b26_no_page_scrolls_sideways_at_320_pixels(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", "/handoffs/", **PHONE)
+    wide = []
+    for path in PAGES:
+        page.goto(
+            page.url.partition(
+                "/",
+            )[0]
+            + "//"
+            + page.url.split("/")[2]
+            + path.format(case=case)
+        )
+        if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+            wide.append(path)
+    assert wide == []
+
+
+@pytest.mark.parametrize(
+    ("who", "scheme", "path"),
+    [
+        ("maya", "light", "/handoffs/"),
+        ("maya", "dark", "{case}"),
+        ("lin", "light", "{case}?act=escalate"),
+        ("maya", "light", "/freeze/"),
+    ],
+)
+def test_b25_axe_finds_nothing(open_as: OpenAs, case: str, who: str, scheme: str, path: str) -> None:
+    page = open_as(who, path.format(case=case), color_scheme=scheme)
+    expect(page.get_by_role("main")).to_be_visible()
+
+    found = Axe().run(page, options=RULES).response["violations"]
+
+    assert [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found] == []
+
+
+def test_b29_pages_come_under_a_strict_policy_and_weigh_little(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", "/login/")
+    heavy: dict[str, int] = {}
+    page.on(
+        "response", lambda answer: heavy.update({answer.url: int(answer.headers.get("content-length") or 0)})
+    )
+
+    answer = page.goto(page.url.partition("/handoffs/")[0] + case)
+
+    assert answer is not None
+    policy = answer.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    expect(page.locator("[style], script:not([src]), style")).to_have_count(0)
+    ours = {url: size for url, size in heavy.items() if "htmx" not in url}
+    assert sum(ours.values()) < 150_000, ours
+
+
+def test_the_page_speaks_the_readers_language(open_as: OpenAs, case: str) -> None:
+    page = open_as("lin", case)
+
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    expect(page.get_by_role("heading", name="当前事实")).to_be_visible()
+    expect(page.locator(".keys")).to_contain_text("Asia/Shanghai")
+
+
+def test_the_help_sheet_opens_on_a_question_mark_and_gives_focus_back(open_as: OpenAs) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    expect(page.locator("dialog[open]")).to_have_count(0)

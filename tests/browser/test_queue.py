@@ -1,0 +1,136 @@
+"""The queue in a browser: rows, keys, claims by two people, live news that moves nothing."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from sagas.facts import RunFacts
+from tests.browser.conftest import OpenAs
+from tests.integration.workbench import flows
+from tests.integration.workbench.conftest import ref_of
+
+NAMES = ("ok", "failed", "unknown", "irreversible", "compensable")
+
+
+def test_b1_the_unknown_step_is_visible_in_the_queue(open_as: OpenAs, unknown_notice: RunFacts) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    row = page.locator(f"#row-{ref_of(unknown_notice)}")
+    expect(row.locator(".strip")).to_contain_text("3. send_notice: unknown, irreversible")
+
+
+def test_b5_five_counts_equal_the_strip(open_as: OpenAs, unknown_notice: RunFacts) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    row = page.locator(f"#row-{ref_of(unknown_notice)}")
+    counts = {name: int(row.locator(f"[data-l={name}]").inner_text().strip("·\n ") or 0) for name in NAMES}
+    strip = row.locator(".strip li").all_inner_texts()
+    assert counts["ok"] == sum("confirmed" in mark for mark in strip) == 2
+    assert counts["unknown"] == sum("unknown" in mark for mark in strip) == 1
+    assert counts["failed"] == 0
+    assert counts["irreversible"] == sum("irreversible" in mark for mark in strip)
+    assert counts["compensable"] == sum(", compensable" in mark for mark in strip)
+
+
+@pytest.mark.requirement("S3-4")
+def test_b4_unknown_is_shown_with_no_failed_mark_word_or_count(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", "/handoffs/")
+    expect(page.locator("tbody .i-bad, tbody .i-compfailed")).to_have_count(0)
+    expect(page.locator("tbody [data-l=failed]")).to_have_text("·0")
+
+    page.goto(page.url.replace("/handoffs/", case))
+    step = page.locator("#step-send_notice")
+    expect(step.locator("summary .st")).to_have_text("Unknown")
+    expect(step.locator("summary .i-unk")).to_be_visible()
+    expect(page.locator("#facts .i-bad, #facts .i-compfailed")).to_have_count(0)
+
+
+def test_keys_move_and_open_but_never_write(open_as: OpenAs, unknown_notice: RunFacts) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    page.keyboard.press("j")
+    expect(page.locator("tr.cur .ttl")).to_be_focused()
+    page.keyboard.press("c")
+    expect(page.locator("tr.cur .lnk")).to_be_focused()
+    expect(page.locator("tr.cur .c-owner")).to_contain_text("Unclaimed")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url(f"**/handoffs/{ref_of(unknown_notice)}/")
+
+
+def test_keys_do_nothing_in_a_field_and_can_be_switched_off(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/")
+    page.keyboard.press("f")
+    page.keyboard.type("jjc?")
+    expect(page.locator("#filter")).to_have_value("jjc?")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+
+    page.goto(page.url.partition("/handoffs/")[0] + "/account/")
+    page.get_by_label("Single keys pick and move").uncheck()
+    page.get_by_role("button", name="Keep these preferences").click()
+    expect(page.get_by_text("Your preferences are kept.")).to_be_visible()
+    page.goto(page.url.partition("/account/")[0] + "/handoffs/")
+    page.keyboard.press("j")
+
+    expect(page.locator("tr.cur")).to_have_count(0)
+
+
+def test_b13_of_two_who_claim_one_wins_and_the_other_reads_who_and_when(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    first, second = open_as("maya", "/handoffs/"), open_as("jonas", "/handoffs/")
+
+    first.get_by_role("button", name="Claim").click()
+    expect(first.locator("tbody .c-owner")).to_contain_text("You")
+    second.get_by_role("button", name="Claim").click()
+
+    expect(second.locator("tbody [role=alert]")).to_contain_text("Maya Okafor claimed it at")
+    expect(second.locator("tbody .c-owner .own")).to_contain_text("Maya Okafor")
+
+
+def test_b15_news_waits_in_a_pill_and_rows_stay_where_they_are(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/")
+    before = page.locator("tbody tr").evaluate_all("rows => rows.map(row => row.id)")
+    page.keyboard.press("j")
+
+    flows.drive_until_still(flows.start())
+    page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+
+    expect(page.locator("#pill")).to_contain_text("new or changed")
+    assert page.locator("tbody tr").evaluate_all("rows => rows.map(row => row.id)") == before
+    expect(page.locator("tr.cur .ttl")).to_be_focused()
+    page.keyboard.press("u")
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_an_unchanged_queue_answers_204(open_as: OpenAs, unknown_notice: RunFacts) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    with page.expect_response("**/handoffs/changes*") as answered:
+        page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+
+    assert answered.value.status == 204
+    expect(page.locator("#live")).to_contain_text("Live, checked at")
+
+
+def test_a_filter_is_in_the_address_and_says_what_it_searched(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    page.locator("#filter").fill("no such order")
+
+    expect(page.get_by_role("heading", name="Nothing matches “no such order”")).to_be_visible()
+    assert "q=no%20such%20order" in page.url
+
+
+def test_the_first_run_is_told_from_an_empty_view(open_as: OpenAs) -> None:
+    page = open_as("maya", "/handoffs/")
+
+    expect(page.get_by_role("heading", name="No handoffs yet")).to_be_visible()

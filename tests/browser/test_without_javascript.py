@@ -1,0 +1,156 @@
+"""Everything works with forms and links alone, and every refusal says its words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sagas.facts import RunFacts
+from tests.browser.conftest import OpenAs, ref_in
+from tests.integration.workbench import flows
+
+REASON = "The carrier confirmed by phone that it went out."
+PLAIN: dict[str, Any] = {"java_script_enabled": False}
+
+
+def test_the_whole_way_from_the_queue_to_a_result(
+    open_as: OpenAs, refused_case: str, rejected_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/", **PLAIN)
+    page.get_by_role("button", name=f"Claim {ref_in(refused_case)}").click()
+    expect(page.locator("#holder")).to_contain_text("Yours since")
+
+    page.get_by_text("Retry send_notice").click()
+    page.get_by_role("button", name="Show what it would do").click()
+    expect(page.get_by_role("heading", name="Exactly what will run")).to_be_visible()
+    page.locator("#f-reason").fill(REASON)
+    page.locator("#go").get_by_role("button", name="Retry send_notice").click()
+
+    expect(page.locator("#result")).to_contain_text("Accepted at")
+    flows.drive_until_still(rejected_notice.ref)
+    page.goto(page.url.replace("act/", ""))
+    expect(page.locator("#case-body")).to_contain_text("Closed")
+
+
+def test_a_short_reason_says_what_to_fix(open_as: OpenAs, refused_case: str) -> None:
+    page = open_as("maya", f"{refused_case}?act=escalate", **PLAIN)
+
+    page.locator("#f-reason").fill("short")
+    page.locator("#go").get_by_role("button", name="Escalate").click()
+
+    expect(page.locator("#result")).to_contain_text("Nothing was sent. 1 thing to fix:")
+    expect(page.locator("#f-reason")).to_have_value("short")
+
+
+def test_a_stale_page_keeps_the_draft_on_the_way_to_the_new_version(
+    open_as: OpenAs, refused_case: str
+) -> None:
+    page = open_as("maya", f"{refused_case}?act=escalate", **PLAIN)
+    page.locator("#f-reason").fill(REASON)
+    assert flows.Desk("lin").run("claim", ref_in(refused_case), "meanwhile").accepted
+    assert flows.Desk("lin").run("release", ref_in(refused_case), "free-again").accepted
+
+    page.locator("#go").get_by_role("button", name="Escalate").click()
+    expect(page.locator("#result")).to_contain_text("Nothing was sent.")
+    page.get_by_role("button", name="Use version").click()
+
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+    page.locator("#go").get_by_role("button", name="Escalate").click()
+    expect(page.locator("#result")).to_contain_text("Escalated at")
+
+
+def posts(page: Page, path: str, **fields: str) -> int:
+    """Post a form as a person without the button would; the status of the page that comes back."""
+    status: int = page.evaluate(
+        """async ([path, fields]) => {
+            const token = document.querySelector('[name=csrfmiddlewaretoken]').value;
+            const body = new URLSearchParams({...fields, csrfmiddlewaretoken: token});
+            const answer = await fetch(path, {method: 'POST', body});
+            document.body.dataset.answer = await answer.text();
+            return answer.status;
+        }""",
+        [path, fields],
+    )
+    return status
+
+
+@pytest.mark.requirement("S1-20")
+@pytest.mark.parametrize(
+    ("who", "status", "fields", "words"),
+    [
+        ("oskar", 403, {"verb": "escalate", "reason": REASON}, "does not include this"),
+        ("maya", 409, {"verb": "resume", "reason": REASON, "preview_id": "x"}, "Nothing was sent"),
+        (
+            "maya",
+            410,
+            {"verb": "escalate", "reason": REASON, "preview_id": "gone"},
+            "This preview has expired",
+        ),
+        ("maya", 422, {"verb": "escalate", "reason": REASON}, "Look at the preview first"),
+    ],
+)
+def test_b27_every_refusal_says_its_words(
+    open_as: OpenAs, refused_case: str, who: str, status: int, fields: dict[str, str], words: str
+) -> None:
+    page = open_as(who, "/account/")
+
+    answered = posts(page, f"{refused_case}act/", command_id=f"c-{status}", **fields)
+
+    assert answered == status
+    assert words in re.sub(r"\s+", " ", page.evaluate("document.body.dataset.answer"))
+
+
+def test_b27_a_freeze_answers_423(open_as: OpenAs, refused_case: str) -> None:
+    reason = "Provider reports duplicates."
+    assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=reason).accepted
+    page = open_as("maya", "/account/")
+
+    answered = posts(
+        page,
+        f"{refused_case}act/",
+        verb="retry",
+        step="send_notice",
+        reason=REASON,
+        command_id="c",
+        preview_id="x",
+    )
+
+    assert answered == 423
+    assert reason in page.evaluate("document.body.dataset.answer")
+
+
+def test_b27_a_page_that_does_not_exist_says_so(open_as: OpenAs) -> None:
+    page = open_as("maya", "/handoffs/HF-0/", **PLAIN)
+
+    expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+
+
+def test_freeze_and_lift_with_forms(open_as: OpenAs) -> None:
+    page = open_as("maya", "/freeze/", **PLAIN)
+    page.locator("#f-reason").fill("Provider reports duplicate postings.")
+    page.get_by_role("button", name="Freeze now").click()
+    expect(page.locator(".freeze")).to_contain_text("All forward calls are frozen")
+    expect(page.get_by_text("These roles can do it: lead, admin.")).to_be_visible()
+
+    lead = open_as("ada", "/freeze/", **PLAIN)
+    lead.locator("#f-reason").first.fill("The provider has fixed it.")
+    lead.get_by_role("button", name="Lift the freeze").click()
+
+    expect(lead.get_by_text("Nothing is frozen.")).to_be_visible()
+
+
+def test_the_login_page_refuses_without_saying_which_was_wrong(open_as: OpenAs) -> None:
+    page = open_as("maya", "/handoffs/", **PLAIN)
+    page.locator(".rail").get_by_role("button", name="Log out").click()
+    page.get_by_label("User name").fill("maya")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("This name and password do not fit.")
+
+    page.get_by_label("Password").fill("demo-maya")
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+
+    expect(page.get_by_role("heading", name="Handoffs", level=1)).to_be_visible()
