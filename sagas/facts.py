@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
-from tools.contract import Contract, Json
+from tools.contract import Contract, Json, Level
 from tools.definition import Definition
 
 
@@ -116,7 +116,9 @@ class CompensationFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionFacts:
-    """One action (a step's current or an older generation)."""
+    """One action (a step's current or an older generation). `items` are its parts when it is a call over many;
+    each part has a state, a key and a compensation of its own, and the state of the whole follows from theirs.
+    """
 
     id: int
     step: str
@@ -151,6 +153,7 @@ class ActionFacts:
     compensation: CompensationFacts | None = None
     attempts: tuple[AttemptFacts, ...] = ()
     evidence: tuple[EvidenceFacts, ...] = ()
+    items: tuple[ActionFacts, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +175,19 @@ class HandoffFacts:
     resolved_at: datetime | None
     resolution: str
     linked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaiverFacts:
+    """An error of the check that was let pass when a workflow was published: which, where, why, by whom, when."""
+
+    code: str
+    title: str
+    steps: tuple[str, ...]
+    reason: str
+    by: str
+    by_name: str
+    at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -444,7 +460,7 @@ class RunPage:
 
 @dataclass(frozen=True, kw_only=True)
 class SignoffRow:
-    """A request for a signature as a list shows it, decided or not."""
+    """A request for a signature as a list shows it, decided or not; `title` is what it would make up for."""
 
     ref: str
     state: PermitState
@@ -459,6 +475,58 @@ class SignoffRow:
     decided_by_name: str
     decided_at: datetime | None
     reason: str
+    title: str
+    system: str
+    level: Level
+    amount: str
+    currency: str
+    asked_by: str
+    asked_by_name: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignoffFacts:
+    """A request for a signature with the run and the action that it speaks of; secrets are masked.
+
+    `unchanged`: what would be sent now is the very call of the permit's document. `asked_by` and its name are "" where
+    the run itself asked; `why` is what was given as the reason. `level` is the highest of the contracts involved.
+    `newest` is the newest request for the same compensation.
+    """
+
+    run: RunFacts
+    action: ActionFacts
+    permit: PermitFacts
+    unchanged: bool
+    level: Level
+    asked_by: str
+    asked_by_name: str
+    why: str
+    newest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeSeen:
+    """A field that a compensation changes: as read just now, and as it has to read afterwards.
+
+    `answered` False: nobody could tell what stands there now. `operator` is that of the condition checked afterwards.
+    """
+
+    record: str
+    field: str
+    now: Json
+    after: Json
+    operator: str
+    answered: bool
+    read_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignoffLook:
+    """What was read of the outside world for whoever is about to sign."""
+
+    preconditions: tuple[ConditionCheck, ...] = ()
+    changes: tuple[ChangeSeen, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
