@@ -60,7 +60,7 @@ def start_run(
     faults = schema_faults(workflow.input_schema, input)
     if faults:
         raise InvalidInput(faults)
-    request = _Request(
+    request = Request(
         actor=actor,
         given=input,
         business_ref=business_ref,
@@ -69,7 +69,7 @@ def start_run(
         asked=asked,
         accounts=accounts or {},
     )
-    return _once(request, lambda: _create(row, workflow, request))
+    return _once(request, lambda: create(row, workflow, request))
 
 
 def start_steps(
@@ -91,7 +91,7 @@ def start_steps(
     if stored := _stored(actor, start_key, asked):
         return stored
     workflow = _workflow(steps, title, on_failure)
-    request = _Request(
+    request = Request(
         actor=actor,
         given={},
         business_ref=business_ref,
@@ -101,7 +101,7 @@ def start_steps(
         accounts={step.id: StepAccount(why=step.why, evidence=step.evidence) for step in steps},
         parent=_parent(parent_ref),
     )
-    return _once(request, lambda: _create(store_unnamed(workflow, by=actor.id), workflow, request))
+    return _once(request, lambda: create(store_unnamed(workflow, by=actor.id), workflow, request))
 
 
 def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Definition:
@@ -149,8 +149,8 @@ def _parent(parent_ref: str) -> Run | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Request:
-    """What was asked for, and its digest."""
+class Request:
+    """What was asked for by whom, and the digest of it."""
 
     actor: Actor
     given: Json
@@ -162,7 +162,7 @@ class _Request:
     parent: Run | None = None
 
 
-def _once(request: _Request, create: Callable[[], Run]) -> Started:
+def _once(request: Request, create: Callable[[], Run]) -> Started:
     try:
         with durable():
             run = create()
@@ -191,7 +191,8 @@ def run_ref(actor: Actor, start_key: str) -> str:
     return "run_" + base64.b32encode(raw).decode().lower()[:13]
 
 
-def _create(row: DefinitionVersion, workflow: Definition, request: _Request) -> Run:
+def create(row: DefinitionVersion, workflow: Definition, request: Request) -> Run:
+    """Put a run with all its actions on record, inside the caller's transaction."""
     actor = request.actor
     with connection.cursor() as cursor:
         cursor.execute("SELECT now_()")

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, Looked, Obstacle, RunFacts, SignoffFacts
-from sagas.ledger import approvals, evidence, settle
+from sagas.ledger import approvals, evidence, followups, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
@@ -404,6 +404,9 @@ class CommandDesk:
             actor=self._actor,
             after={"end_state": check.id, "title": check.title, "conditions": conditions},
         )
+        chosen = next(state for state in desk.definition.end_states if state.id == end_state)
+        if chosen.follow_ups:
+            followups.begin(desk, chosen, actor=self._actor)
         desk.finish(RunState.CLOSED_ACCEPTED, actor=self._actor)
         desk.due_at = None
 
