@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import signal
 import stat
 import sys
@@ -62,13 +63,14 @@ def end_with_parent() -> None:
         threading.Thread(target=watch_stdin, daemon=True).start()
 
 
-def announce(path: Path, gateway: Gateway, admin_port: int) -> None:
-    """Say where everything is."""
+def announce(path: Path, gateway: Gateway, admin_port: int, secret: str) -> None:
+    """Say where everything is, and what callbacks are signed with."""
     systems = {name: port for name, port in gateway.ports.items() if name != EVERYTHING}
-    addresses = {
+    addresses: Json = {
         "tool_url": f"http://{HOST}:{gateway.ports[EVERYTHING]}",
         "admin_url": f"http://{HOST}:{admin_port}",
         "pid": os.getpid(),
+        "callback_secret": secret,
         "systems": {system: f"http://{HOST}:{port}/{system}" for system, port in systems.items()},
     }
     write_whole(path, addresses)
@@ -88,6 +90,16 @@ def earlier_ports(path: Path) -> dict[str, int]:
         return {str(name): int(port) for name, port in json.loads(path.read_text()).items()}
     except (OSError, ValueError, AttributeError):
         return {}
+
+
+def callback_secret(path: Path) -> str:
+    """What callbacks are signed with: of the environment, else made once and kept beside the store."""
+    if given := os.environ.get("SIMULATOR_CALLBACK_SECRET"):
+        return given
+    if not path.exists():
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+    return path.read_text()
 
 
 def open_admin(port: int, before: int, handler: type[JsonHandler]) -> Listener:
@@ -115,14 +127,15 @@ def main(given: list[str] | None = None) -> int:
     except BlockingIOError:
         sys.stderr.write(f"another simulator holds {options.store}\n")
         return 1
-    world = World(store)
+    secret = callback_secret(options.store / "callback_secret")
+    world = World(store, callback_secret=secret)
     ports = options.store / "ports.json"
     before = earlier_ports(ports)
     gateway = Gateway(world, port=options.port, before=before)
     admin = open_admin(options.admin_port, before.get("admin", 0), admin_handler(Admin(world, gateway)))
     write_whole(ports, {**gateway.ports, "admin": admin.server_address[1]})
     if options.announce:
-        announce(options.announce, gateway, admin.server_address[1])
+        announce(options.announce, gateway, admin.server_address[1], secret)
     stop.wait()
     return 0
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
-from tools.simulator import service
+from tools.simulator import callbacks, order_book, pay, service, versioned
 from tools.simulator.behaviour import MODES, problems
+from tools.simulator.books import books, effects
 from tools.simulator.routes import ROUTES, SYSTEMS
 from tools.simulator.server import Gateway, JsonHandler, Unreadable
-from tools.simulator.store import Tables
+from tools.simulator.store import Tables, Thing
 from tools.simulator.wire import Json, Refused
-from tools.simulator.world import World, books, effects
+from tools.simulator.world import World
 
 LEDGER_PAGE = 10_000
+SINCE_EVER: Mapping[str, Callable[[Tables, str], Thing | None]] = {
+    "order": order_book.order_of,
+    "payment": pay.payment_of,
+    "ticket": service.ticket_of,
+}
 
 
 class Admin:
@@ -22,6 +28,7 @@ class Admin:
 
     def __init__(self, world: World, gateway: Gateway) -> None:
         self._store = world.store
+        self._callbacks = world.callbacks
         self._gateway = gateway
 
     def get(self, path: str, query: Mapping[str, str]) -> tuple[int, Json]:
@@ -41,6 +48,8 @@ class Admin:
                 return 200, {"rules": rules, "down": self._gateway.down}
         if path == "/tools":
             return 200, {"tools": [_described(route) for route in ROUTES], "modes": list(MODES)}
+        if path == "/callbacks":
+            return 200, {"secret": self._callbacks.secret, "header": callbacks.HEADER}
         if path == "/health":
             return 200, {"ok": True}
         return 404, {"error": "no_such_address"}
@@ -101,15 +110,12 @@ class Admin:
 def third_party(tables: Tables, body: Mapping[str, Json]) -> Json:
     """Somebody else changes a record past the tool port: `state`, `body` fields, an account's `fields`."""
     kind, id_ = str(body.get("kind", "")), str(body.get("id", ""))
-    business, detail = id_, {"kind": kind, "id": id_}
-    if kind == "account" and isinstance(body.get("fields"), dict):
-        thing = service.account_of(tables, id_)
-        thing = service.written(tables, thing, {**thing.body["fields"], **body["fields"]}, "")
+    detail = {"kind": kind, "id": id_}
+    known = _known(tables, kind, id_)
+    business = known.business
+    if kind in versioned.KINDS and isinstance(body.get("fields"), dict):
+        thing = versioned.written(tables, known, {**known.body["fields"], **body["fields"]}, "")
     else:
-        known = tables.get(kind, id_)
-        if known is None:
-            raise Refused(404, "not_found", f"no {kind} {id_}")
-        business = known.business
         state = str(body.get("state", known.state))
         change = body.get("body") if isinstance(body.get("body"), dict) else {}
         thing = tables.put(replace(known, state=state, body={**known.body, **(change or {}), "state": state}))
@@ -124,6 +130,16 @@ def third_party(tables: Tables, body: Mapping[str, Json]) -> Json:
         detail={**detail, **{name: body[name] for name in ("state", "fields", "body") if name in body}},
     )
     return dict(thing.body)
+
+
+def _known(tables: Tables, kind: str, id_: str) -> Thing:
+    """The record, also one that has been there since before the world began. Raises Refused."""
+    if kind in versioned.KINDS:
+        return versioned.current(tables, kind, id_)
+    known = SINCE_EVER[kind](tables, id_) if kind in SINCE_EVER else tables.get(kind, id_)
+    if known is None:
+        raise Refused(404, "not_found", f"no {kind} {id_}")
+    return known
 
 
 def _world(tables: Tables) -> Json:

@@ -5,7 +5,7 @@ Each function is one operation of one system, run inside the transaction that ap
 
 from __future__ import annotations
 
-from tools.simulator.orders import found, moved, need
+from tools.simulator.shelf import found, moved, need
 from tools.simulator.store import Tables, Thing
 from tools.simulator.wire import Answer, Call, Effect, Refused
 

@@ -34,6 +34,7 @@ class Course:
     """What happens to one call. Delays in milliseconds.
 
     `applied`: the effect takes place; `effect_after_ms` > 0: not now, but then. `text` is sent as it is.
+    `told` is for the operation itself (see `Call`).
     """
 
     mode: str = "ok"
@@ -47,6 +48,7 @@ class Course:
     body: Json = None
     text: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, Json] = field(default_factory=dict)
 
 
 LOGIN_PAGE = "<html><body><h1>Sign in</h1><p>Your session has ended.</p></body></html>"
@@ -81,11 +83,17 @@ MODES: dict[str, Course] = {
     "redirect": Course(applied=False, reply=Reply.CANNED, status=302, headers={"Location": "/elsewhere"}),
     "reset": Course(applied=False, reply=Reply.RESET),
     "cut": Course(reply=Reply.CUT),
+    "partial": Course(told={"items": (), "item_state": "busy"}),
+    "job_fails": Course(told={"fails": True}),
+    **{
+        f"callback_{how}": Course(told={"callback": how})
+        for how in ("early", "duplicate", "stale", "never", "forged")
+    },
 }
 
 FIELDS = {
     *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode"),
-    *("status", "body", "delay_ms", "applied", "retry_after_s", "location", "bytes"),
+    *("status", "body", "delay_ms", "applied", "retry_after_s", "location", "bytes", "items", "item_state"),
 }
 
 
@@ -103,6 +111,9 @@ def problems(rule: Json) -> list[str]:
         isinstance(attempts, list) and all(type(n) is int and n > 0 for n in attempts)
     ):
         found.append("attempts is a list of numbers from 1")
+    items = rule.get("items", [])
+    if not (isinstance(items, list) and all(isinstance(item, str) for item in items)):
+        found.append("items is a list of ids")
     if rule.get("per", "key") not in {"key", "rule"}:
         found.append("per is key or rule")
     for name in ("times", "delay_ms", "bytes", "status"):
@@ -144,10 +155,14 @@ def _course(rule: Mapping[str, Json]) -> Course:
         course = replace(course, body=body, text=None)
     if "bytes" in rule:
         course = replace(course, text="[" + "0," * (rule["bytes"] // 2) + "0]")
+    told = {name: rule[name] for name in ("items", "item_state") if name in rule}
+    course = replace(course, told={**course.told, **told})
     return _delayed(course, rule["delay_ms"]) if "delay_ms" in rule else course
 
 
 def _delayed(course: Course, delay_ms: int) -> Course:
+    if course.told:
+        return replace(course, told={**course.told, "delay_ms": delay_ms})
     if course.before_ms:
         return replace(course, before_ms=delay_ms)
     if course.effect_after_ms:

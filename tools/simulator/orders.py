@@ -5,32 +5,12 @@ Each function is one operation of one system, run inside the transaction that ap
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from tools.simulator.shelf import found, moved, need
 from tools.simulator.store import Tables, Thing
-from tools.simulator.wire import Answer, Call, Effect, Json, Refused
+from tools.simulator.wire import Answer, Call, Effect, Refused
 
 OPENING_STOCK = 1_000_000
 SOLD_OUT = "SKU-000"
-
-
-def found(thing: Thing | None, what: str) -> Answer:
-    """A read's answer: the record, or 404."""
-    if thing is None:
-        raise Refused(404, "not_found", f"no such {what}")
-    return Answer(status=200, body=dict(thing.body))
-
-
-def moved(tables: Tables, thing: Thing, state: str, **more: Json) -> Thing:
-    """The record in its new state, stored."""
-    return tables.put(replace(thing, state=state, body={**thing.body, "state": state, **more}))
-
-
-def need(thing: Thing | None, what: str) -> Thing:
-    """The record a change is about; 404 without one."""
-    if thing is None:
-        raise Refused(404, "not_found", f"no such {what}")
-    return thing
 
 
 def reserve_stock(tables: Tables, call: Call) -> Answer:

@@ -6,65 +6,35 @@ The table is the one place that joins HTTP and the systems' operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from urllib.parse import unquote
 
-from tools.simulator import bank, orders, service
+from tools.simulator import (
+    approval,
+    bank,
+    batch,
+    crm,
+    device,
+    jobs,
+    order_book,
+    orders,
+    outbox,
+    pay,
+    quota,
+    service,
+    tasks,
+    travel,
+    versioned,
+)
+from tools.simulator.route import Route, back, do, read
 from tools.simulator.store import Tables
-from tools.simulator.wire import Answer, Call
-
-type Operation = Callable[[Tables, Call], Answer]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Route:
-    """One tool. `honours_key`: a repeat with the same key gets the first answer again and changes nothing.
-
-    `makes_up_for` names the tool whose effect a compensation takes back.
-    """
-
-    tool: str
-    system: str
-    operation: str
-    direction: str
-    method: str
-    path: str
-    run: Operation
-    honours_key: bool = False
-    makes_up_for: str = ""
-    restoring: Callable[[Tables, Call], bool] | None = None
-
-
-def _do(
-    tool: str, system: str, operation: str, address: str, run: Operation, *, honours_key: bool = False
-) -> Route:
-    method, path = address.split()
-    return Route(
-        tool=tool,
-        system=system,
-        operation=operation,
-        direction="do",
-        method=method,
-        path=path,
-        run=run,
-        honours_key=honours_key,
-    )
-
-
-def _back(tool: str, system: str, operation: str, address: str, run: Operation, *, of: str) -> Route:
-    route = _do(tool, system, operation, address, run, honours_key=True)
-    return replace(route, direction="compensate", makes_up_for=of)
-
-
-def _read(tool: str, system: str, path: str, run: Operation) -> Route:
-    return replace(_do(tool, system, "read", f"GET {path}", run), direction="query")
-
+from tools.simulator.wire import Call, Refused
 
 ROUTES: tuple[Route, ...] = (
-    _do("reserve_stock", "stock", "reserve", "POST /reservations", orders.reserve_stock, honours_key=True),
-    _back(
+    do("reserve_stock", "stock", "reserve", "POST /reservations", orders.reserve_stock, honours_key=True),
+    back(
         "release_stock",
         "stock",
         "release",
@@ -72,9 +42,9 @@ ROUTES: tuple[Route, ...] = (
         orders.release_stock,
         of="reserve_stock",
     ),
-    _read("get_reservation", "stock", "/reservations", orders.get_reservation),
-    _do("create_shipment", "shipping", "book", "POST /shipments", orders.create_shipment, honours_key=True),
-    _back(
+    read("get_reservation", "stock", "/reservations", orders.get_reservation),
+    do("create_shipment", "shipping", "book", "POST /shipments", orders.create_shipment, honours_key=True),
+    back(
         "cancel_shipment",
         "shipping",
         "call_off",
@@ -82,11 +52,11 @@ ROUTES: tuple[Route, ...] = (
         orders.cancel_shipment,
         of="create_shipment",
     ),
-    _read("get_shipment", "shipping", "/shipments", orders.get_shipment),
-    _do("send_notice", "notify", "send", "POST /messages", orders.send_notice),
-    _read("query_notice", "notify", "/messages", orders.query_notice),
-    _do("create_ticket", "ticket", "open", "POST /tickets", service.create_ticket),
-    _back(
+    read("get_shipment", "shipping", "/shipments", orders.get_shipment),
+    do("send_notice", "notify", "send", "POST /messages", orders.send_notice),
+    read("query_notice", "notify", "/messages", orders.query_notice),
+    do("create_ticket", "ticket", "open", "POST /tickets", service.create_ticket),
+    back(
         "close_ticket",
         "ticket",
         "close",
@@ -94,19 +64,25 @@ ROUTES: tuple[Route, ...] = (
         service.close_ticket,
         of="create_ticket",
     ),
-    _do("label_ticket", "ticket", "label", "PUT /tickets/{ticket_id}/labels/{label}", service.label_ticket),
-    _read("get_ticket", "ticket", "/tickets/{ticket_id}", service.get_ticket),
-    _read("find_ticket_by_key", "ticket", "/tickets", service.find_ticket_by_key),
+    do("label_ticket", "ticket", "label", "PUT /tickets/{ticket_id}/labels/{label}", service.label_ticket),
     replace(
-        _do("update_account", "crm", "update", "PUT /accounts/{account}", service.update_account),
-        makes_up_for="update_account",
-        restoring=service.restores,
+        do("change_ticket", "ticket", "change", "PUT /tickets/{ticket_id}/fields", service.change_ticket),
+        makes_up_for="change_ticket",
+        restoring=versioned.restores("ticket_fields", "ticket_id"),
     ),
-    _read("get_account", "crm", "/accounts/{account}", service.get_account),
-    _do("send_mail", "mail", "send", "POST /mails", service.send_mail),
-    _read("find_mail_by_key", "mail", "/mails", service.find_mail_by_key),
-    _do("create_customer", "core", "create", "POST /customers", bank.create_customer),
-    _back(
+    read("get_ticket_fields", "ticket", "/tickets/{ticket_id}/fields", service.get_ticket_fields),
+    read("get_ticket", "ticket", "/tickets/{ticket_id}", service.get_ticket),
+    read("find_ticket_by_key", "ticket", "/tickets", service.find_ticket_by_key),
+    replace(
+        do("update_account", "crm", "update", "PUT /accounts/{account}", service.update_account),
+        makes_up_for="update_account",
+        restoring=versioned.restores("account", "account"),
+    ),
+    read("get_account", "crm", "/accounts/{account}", service.get_account),
+    do("send_mail", "mail", "send", "POST /mails", service.send_mail),
+    read("find_mail_by_key", "mail", "/mails", service.find_mail_by_key),
+    do("create_customer", "core", "create", "POST /customers", bank.create_customer),
+    back(
         "release_customer_no",
         "core",
         "release",
@@ -114,9 +90,9 @@ ROUTES: tuple[Route, ...] = (
         bank.release_customer_no,
         of="create_customer",
     ),
-    _read("find_customer", "core", "/customers", bank.find_customer),
-    _do("create_file", "archive", "file", "POST /files", bank.create_file),
-    _back(
+    read("find_customer", "core", "/customers", bank.find_customer),
+    do("create_file", "archive", "file", "POST /files", bank.create_file),
+    back(
         "withdraw_file",
         "archive",
         "withdraw",
@@ -124,9 +100,9 @@ ROUTES: tuple[Route, ...] = (
         bank.withdraw_file,
         of="create_file",
     ),
-    _read("find_file", "archive", "/files", bank.find_file),
-    _do("allocate_limit", "credit", "allocate", "POST /allocations", bank.allocate_limit, honours_key=True),
-    _back(
+    read("find_file", "archive", "/files", bank.find_file),
+    do("allocate_limit", "credit", "allocate", "POST /allocations", bank.allocate_limit, honours_key=True),
+    back(
         "reclaim_limit",
         "credit",
         "reclaim",
@@ -134,11 +110,11 @@ ROUTES: tuple[Route, ...] = (
         bank.reclaim_limit,
         of="allocate_limit",
     ),
-    _read("get_allocation", "credit", "/allocations", bank.get_allocation),
-    _do("send_sms", "sms", "send", "POST /messages", bank.send_sms, honours_key=True),
-    _read("find_sms", "sms", "/messages", bank.find_sms),
-    _do("debit_fee", "ledger", "debit", "POST /entries", bank.debit_fee, honours_key=True),
-    _back(
+    read("get_allocation", "credit", "/allocations", bank.get_allocation),
+    do("send_sms", "sms", "send", "POST /messages", bank.send_sms, honours_key=True),
+    read("find_sms", "sms", "/messages", bank.find_sms),
+    do("debit_fee", "ledger", "debit", "POST /entries", bank.debit_fee, honours_key=True),
+    back(
         "reverse_fee",
         "ledger",
         "reverse",
@@ -146,7 +122,18 @@ ROUTES: tuple[Route, ...] = (
         bank.reverse_fee,
         of="debit_fee",
     ),
-    _read("find_entry", "ledger", "/entries", bank.find_entry),
+    read("find_entry", "ledger", "/entries", bank.find_entry),
+    *pay.ROUTES,
+    *order_book.ROUTES,
+    *travel.ROUTES,
+    *device.ROUTES,
+    *quota.ROUTES,
+    *batch.ROUTES,
+    *approval.ROUTES,
+    *outbox.ROUTES,
+    *jobs.ROUTES,
+    *tasks.ROUTES,
+    *crm.ROUTES,
 )
 
 SYSTEMS: tuple[str, ...] = tuple(dict.fromkeys(route.system for route in ROUTES))
@@ -167,9 +154,13 @@ def find_route(system: str, method: str, path: str) -> tuple[Route, Mapping[str,
     return None
 
 
+CASES = ("order", "application", "customer", "trip", "change", "batch", "about")
+"""Names that a body gives to the case a call belongs to, the first that is there counts."""
+
+
 def business_of(tables: Tables, call: Call) -> str:
     """The case a call belongs to, as far as the world can tell; empty when it cannot."""
-    for name in ("order", "application", "customer"):
+    for name in CASES:
         if isinstance(call.value(name), str):
             return str(call.value(name))
     given = {
@@ -177,8 +168,14 @@ def business_of(tables: Tables, call: Call) -> str:
         **call.params,
         "customer_no": call.value("customer_no") or _named(call, "customer_no"),
     }
-    if given.get("account"):
-        return given["account"]
+    for name in ("account", "order", "about"):
+        if given.get(name):
+            return given[name]
+    if given.get("ticket_id"):
+        try:
+            return service.ticket_of(tables, given["ticket_id"]).business
+        except Refused:
+            return ""
     for kind, name in OWNERS:
         thing = tables.get(kind, str(given[name])) if given.get(name) else None
         if thing is not None:
@@ -187,14 +184,15 @@ def business_of(tables: Tables, call: Call) -> str:
 
 
 OWNERS = (
-    ("reservation", "reservation"),
-    ("shipment", "shipment"),
-    ("ticket", "ticket_id"),
+    *((name, name) for name in ("reservation", "shipment", "payment", "booking", "deduction", "record")),
+    *((name, name) for name in ("request", "job", "task", "note")),
+    ("message", "message_key"),
     ("file", "file_id"),
     ("allocation", "allocation_id"),
     ("entry", "entry_id"),
     ("customer", "customer_no"),
 )
+"""Kind of record and the name that its id has in an address."""
 
 
 def _named(call: Call, name: str) -> str:

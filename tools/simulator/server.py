@@ -148,6 +148,7 @@ def tool_handler(
                 body=body,
                 key=self.headers.get("Idempotency-Key", ""),
                 if_match=self.headers.get("If-Match", ""),
+                callback_url=self.headers.get("Callback-Url", ""),
             )
             self.leave(world.handle(found[0], call))
 

@@ -45,10 +45,11 @@ CREATE TABLE IF NOT EXISTS tries (
   rule INTEGER NOT NULL, subject TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (rule, subject));
 CREATE TABLE IF NOT EXISTS later (
   id INTEGER PRIMARY KEY, due_at REAL NOT NULL, call INTEGER NOT NULL, request TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS callbacks (id INTEGER PRIMARY KEY, due_at REAL NOT NULL, spec TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL);
 """
 
-CLEARED = ("ledger", "objects", "answers", "postings", "accounts", "rules", "tries", "later")
+CLEARED = ("ledger", "objects", "answers", "postings", "accounts", "rules", "tries", "later", "callbacks")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +114,11 @@ class Tables:
         sql = f"SELECT kind, id, business, key, state, parent, body FROM objects {where}"  # noqa: S608 - ours
         row = self.db.execute(sql, values).fetchone()
         return _thing(row) if row else None
+
+    def of(self, kind: str, parent: str) -> list[Thing]:
+        """Every record of a kind that hangs on `parent`, oldest first."""
+        sql = "SELECT kind, id, business, key, state, parent, body FROM objects WHERE kind = ? AND parent = ?"
+        return [_thing(row) for row in self.db.execute(f"{sql} ORDER BY rowid", (kind, parent))]
 
     def all_things(self) -> list[Thing]:
         """Every record, oldest first within its kind."""
@@ -256,6 +262,28 @@ class Tables:
     def next_due(self) -> float | None:
         """When the next late effect lands, or None."""
         value: float | None = self.db.execute("SELECT min(due_at) FROM later").fetchone()[0]
+        return value
+
+    # -- what is to be called back ---------------------------------------------------------------------
+    def add_callback(self, due_at: float, spec: Mapping[str, Json]) -> None:
+        """Keep something to be done for a caller at `due_at` (seconds of the wall clock)."""
+        self.db.execute(
+            "INSERT INTO callbacks (due_at, spec) VALUES (?, ?)", (due_at, json.dumps(dict(spec)))
+        )
+
+    def due_callback(self) -> tuple[int, dict[str, Json]] | None:
+        """The first of them that is due, left where it is: (number, what), or None."""
+        sql = "SELECT id, spec FROM callbacks WHERE due_at <= ? ORDER BY due_at, id LIMIT 1"
+        row = self.db.execute(sql, (time.time(),)).fetchone()
+        return (row[0], json.loads(row[1])) if row else None
+
+    def drop_callback(self, id_: int) -> None:
+        """Forget one."""
+        self.db.execute("DELETE FROM callbacks WHERE id = ?", (id_,))
+
+    def next_callback(self) -> float | None:
+        """When the next one is due, or None."""
+        value: float | None = self.db.execute("SELECT min(due_at) FROM callbacks").fetchone()[0]
         return value
 
     def clear(self) -> None:

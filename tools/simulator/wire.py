@@ -27,7 +27,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One request as it arrived, mapped to a tool. `params` come from the path, `query` from the address."""
+    """One request as it arrived, mapped to a tool. `params` come from the path, `query` from the address.
+
+    `callback_url` is where the caller wants to be told later; `told` what a planned behaviour asks of the
+    operation itself (which items to refuse, how to call back).
+    """
 
     method: str
     target: str
@@ -36,6 +40,8 @@ class Call:
     body: Json = None
     key: str = ""
     if_match: str = ""
+    callback_url: str = ""
+    told: Mapping[str, Json] = field(default_factory=dict)
 
     def value(self, name: str) -> Json:
         """A field of the JSON body; None when it is missing or the body is no object."""
@@ -68,17 +74,19 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A change in the world: what it did, in the system's own terms."""
+    """A change in the world: what it did, in the system's own terms. `key` only if not the call's own."""
 
     business: str
     detail: Mapping[str, Json] = field(default_factory=dict)
+    key: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the system would say, and the effect (if any) that was applied on the way."""
+    """What the system would say, and what it changed on the way: one effect, or `more` of them."""
 
     status: int
     body: Json
     effect: Effect | None = None
+    more: tuple[Effect, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -11,10 +11,12 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from tools.simulator.behaviour import Course, Reply, choose
-from tools.simulator.routes import ROUTES, Route, business_of
+from tools.simulator.callbacks import Callbacks
+from tools.simulator.route import Route
+from tools.simulator.routes import ROUTES, business_of
 from tools.simulator.store import Store, Tables
 from tools.simulator.wire import Answer, Call, Json, Refused
 
@@ -47,6 +49,7 @@ class Arrival:
         kind: str,
         *,
         business: str = "",
+        key: str = "",
         status: int | None = None,
         detail: Mapping[str, Json] | None = None,
     ) -> None:
@@ -57,7 +60,7 @@ class Arrival:
             system=self.route.system,
             operation=self.route.operation,
             direction=self.direction,
-            key=self.call.key,
+            key=key or self.call.key,
             business=business or self.business,
             call=self.seq,
             status=status,
@@ -68,8 +71,9 @@ class Arrival:
 class World:
     """The systems behind the tool port, on one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, callback_secret: str) -> None:
         self.store = store
+        self.callbacks = Callbacks(store, callback_secret)
         self._wake = threading.Event()
         threading.Thread(target=self._land_late_effects, name="late-effects", daemon=True).start()
 
@@ -81,15 +85,21 @@ class World:
         with self.store.change() as tables:
             if course.applied and course.effect_after_ms:
                 due_at = time.time() + course.effect_after_ms / 1000
-                tables.add_later(due_at, arrival.seq, {"tool": route.tool, "call": asdict(call)})
+                tables.add_later(due_at, arrival.seq, {"tool": route.tool, "call": asdict(arrival.call)})
                 self._wake.set()
             answer = None
             if course.applied and not course.effect_after_ms:
                 answer = apply(tables, arrival, ignore_key=course.ignore_key)
             outgoing = _outgoing(course, answer)
-            note = {} if course.mode == "ok" else {"mode": course.mode}
-            silent = outgoing.reply in {Reply.HOLD, Reply.RESET}
-            arrival.record(tables, "replied", status=None if silent else outgoing.status, detail=note)
+            early = course.told.get("callback") == "early"
+            if not early:
+                _reply(tables, arrival, course, outgoing)
+        if early:
+            self.callbacks.run_due()
+            with self.store.change() as tables:
+                _reply(tables, arrival, course, outgoing)
+        elif route.system == "jobs":
+            self.callbacks.wake()
         return outgoing
 
     def _arrive(self, route: Route, call: Call) -> tuple[Arrival, Course]:
@@ -110,6 +120,7 @@ class World:
                 business=business,
                 detail=detail,
             )
+        call = replace(call, told=course.told)
         return Arrival(seq=seq, route=route, call=call, direction=direction, business=business), course
 
     def _land_late_effects(self) -> None:
@@ -153,12 +164,20 @@ def apply(tables: Tables, arrival: Arrival, *, ignore_key: bool = False, late: b
         answer = route.run(tables, call)
     except Refused as refusal:
         return Answer(status=refusal.status, body=refusal.body)
-    if answer.effect is not None:
-        detail = {**answer.effect.detail, **({"late": True} if late else {})}
-        arrival.record(tables, "effect", business=answer.effect.business, status=answer.status, detail=detail)
+    for effect in (answer.effect, *answer.more):
+        if effect is not None:
+            detail = {**effect.detail, **({"late": True} if late else {})}
+            named = {"business": effect.business, "key": effect.key}
+            arrival.record(tables, "effect", **named, status=answer.status, detail=detail)
     if dedupe:
         tables.keep_answer(route.tool, call.key, digest, answer.status, answer.body)
     return answer
+
+
+def _reply(tables: Tables, arrival: Arrival, course: Course, outgoing: Outgoing) -> None:
+    note = {} if course.mode == "ok" else {"mode": course.mode}
+    silent = outgoing.reply in {Reply.HOLD, Reply.RESET}
+    arrival.record(tables, "replied", status=None if silent else outgoing.status, detail=note)
 
 
 def _outgoing(course: Course, answer: Answer | None) -> Outgoing:
@@ -179,45 +198,3 @@ def _outgoing(course: Course, answer: Answer | None) -> Outgoing:
         reply=reply,
         delay_ms=course.reply_after_ms,
     )
-
-
-def effects(tables: Tables, business: str = "") -> dict[str, Json]:
-    """Net effects per forward tool: how often done, how often compensated, what is left."""
-    net: dict[str, dict[str, int]] = {}
-    back = {route.tool: route.makes_up_for for route in ROUTES if route.makes_up_for}
-    where = (
-        ("WHERE kind = 'effect' AND business = ?", (business,)) if business else ("WHERE kind = 'effect'", ())
-    )
-    for record in tables.records(*where):
-        compensates = record["direction"] == "compensate"
-        tool = str(back.get(record["tool"], record["tool"]) if compensates else record["tool"])
-        row = net.setdefault(tool, {"done": 0, "compensated": 0, "net": 0})
-        row["compensated" if compensates else "done"] += 1
-        row["net"] += -1 if compensates else 1
-    return dict(net)
-
-
-def books(tables: Tables) -> dict[str, Json]:
-    """The books and whether they balance: every book sums to zero and agrees with the records behind it."""
-    sums, complaints = tables.balances(), []
-    expected: dict[tuple[str, str], int] = {}
-    for thing in tables.all_things():
-        if thing.kind == "reservation" and thing.state == "held":
-            place = (f"stock/{thing.body['sku']}", "reserved")
-            expected[place] = expected.get(place, 0) + int(thing.body["qty"])
-        elif thing.kind == "allocation" and thing.state == "active":
-            place = ("credit", str(thing.body["customer_no"]))
-            expected[place] = expected.get(place, 0) + int(str(thing.body["amount"]).replace(".", ""))
-        elif thing.kind == "entry" and thing.state == "booked":
-            place = ("fees", "income")
-            expected[place] = expected.get(place, 0) + int(str(thing.body["amount"]).replace(".", ""))
-    for book, accounts in sums.items():
-        if sum(accounts.values()):
-            complaints.append(f"{book} does not sum to zero")
-        for account, amount in accounts.items():
-            watched = account == "reserved" or (book == "credit" and account != "pool") or account == "income"
-            if watched and amount != expected.get((book, account), 0):
-                complaints.append(
-                    f"{book}, {account}: booked {amount}, on record {expected.get((book, account), 0)}"
-                )
-    return {"books": sums, "balanced": not complaints, "complaints": complaints}
