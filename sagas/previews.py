@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sagas import planner
-from sagas.facts import ActionFacts, PlannedCall, PreviewFacts, RunFacts
+from sagas.facts import ActionFacts, PlannedCall, PreviewFacts, RunFacts, SignoffFacts
 from sagas.published import pinned
 from sagas.states import ActionState, CompensationState
 from tools.bindings import Unbindable, bind
@@ -78,6 +78,15 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
         irreversible=irreversible,
         needs_signoff=signoff,
     )
+
+
+def signed_call(signoff: SignoffFacts) -> PlannedCall:
+    """The call of a request for a signature, written down from the very document that is signed."""
+    content, made_up = signoff.permit.document, signoff.action.compensation
+    if made_up is None or not isinstance(content, dict):
+        raise ValueError(f"{signoff.permit.ref} speaks of no compensation")
+    args, key = content["args"], str(content["key"])
+    return _call(1, signoff.action.step, made_up.contract, args, key, "compensation")
 
 
 def scope(facts: RunFacts, action: ActionFacts) -> dict[str, Json]:
@@ -203,6 +212,12 @@ def _reads_of_end_states(facts: RunFacts) -> list[PlannedCall]:
             if call.line not in seen:
                 seen.add(call.line)
                 calls.append(_numbered(call, len(calls) + 1))
+    for end_state in facts.definition.end_states:
+        for follow_up in end_state.follow_ups:
+            contract = _read_contract(facts, follow_up.tool)
+            bound = _bound(follow_up.args, scope(facts, first))
+            call = _call(len(calls) + 1, "", contract, bound, "", "forward")
+            calls.append(replace(call, text=f"{end_state.title}: {follow_up.text}"))
     return calls
 
 
