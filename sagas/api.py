@@ -6,42 +6,47 @@ holds the run's lock, except `start_run` and publishing, which are transactions 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.db import connection
 
 from sagas import entries as _entries
 from sagas import planner, queries
+from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
-from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage
+from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage, WaiverFacts
 from sagas.freezes import freeze, unfreeze
 from sagas.inbox import Callback, Received, receive
+from sagas.ledger import approvals
 from sagas.ledger.desk import Author, opened
 from sagas.ledger.start import run_ref, start_run, start_steps
 from sagas.ledger.verbs import CommandDesk as Desk
-from sagas.looks import look
+from sagas.looks import look, look_signoff
 from sagas.models import Handoff
 from sagas.obstacles import HIGHEST_ESCALATION, obstacle, targets
-from sagas.previews import preview
-from sagas.published import check_definition, store_contract, store_definition
+from sagas.previews import preview, signed_call
+from sagas.published import check_definition, store_contract, store_definition, waivers_of
 from sagas.reasons import Reason
 from sagas.relay import ring
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
 from sagas.summary import counts, done, level, mark_word, question, strip
 from sagas.tx import durable as transaction
 from sagas.tx import retrying
+from tools import lint
 from tools.contract import Contract, Json
 from tools.definition import Definition
 
 __all__ = [
     "HIGHEST_ESCALATION",
     "REPLANS",
+    "Alarm",
     "Callback",
     "Desk",
     "Reason",
     "Received",
+    "alarms",
     "check_definition",
     "counts",
     "desk",
@@ -53,6 +58,7 @@ __all__ = [
     "level",
     "log",
     "look",
+    "look_signoff",
     "mark_word",
     "next_allowed",
     "now",
@@ -71,23 +77,29 @@ __all__ = [
     "run_facts",
     "run_ref",
     "runs",
+    "signed_call",
     "signoff_desk",
     "signoff_facts",
     "signoffs",
+    "signoffs_open",
     "start_run",
     "start_steps",
     "strip",
     "targets",
     "transaction",
     "unfreeze",
+    "void_permits_of",
+    "waivers",
     "word_for_agent",
 ]
 
 queue = queries.queue
 queue_counts = queries.queue_counts
 queue_changes = queries.queue_changes
+alarms = in_force
 run_facts = queries.facts_of_run
 signoffs = queries.signoffs
+signoffs_open = queries.signoffs_open
 signoff_facts = queries.facts_of_permit
 handoff_facts = queries.facts_of_handoff
 now = queries.now
@@ -147,6 +159,15 @@ def signoff_desk(
         rows.close(release=False)
 
 
+def void_permits_of(actor_id: str, *, actor: Actor, reason: str = "") -> tuple[str, ...]:
+    """Make every unused signature of somebody void who may not sign any more (engine.md, section 8).
+
+    Inside the transaction that takes the right away. Returns the runs concerned, for their bells after the commit;
+    they ask for another signature by themselves.
+    """
+    return approvals.void_of(actor_id, actor=actor, reason=reason)
+
+
 def log(*, name: str, actor: Actor, reason: str = "", after: Json = None, command_id: str = "") -> None:
     """Leave an entry that belongs to no run: a login, a refusal without a case, a publication."""
     with connection.cursor() as cursor:
@@ -184,24 +205,25 @@ def publish_contract(contract: Contract, *, actor: Actor) -> bool:
         return new
 
 
-def publish_definition(definition: Definition, *, actor: Actor) -> bool:
+def publish_definition(definition: Definition, *, actor: Actor, waivers: Sequence[lint.Waiver] = ()) -> bool:
     """Publish a definition with the contracts it pins; False when published before. Raises `AlreadyPublished`.
 
-    Whoever publishes has looked at `check_definition` first.
+    Raises `ErrorsFound` while the lint finds errors that `waivers` do not let pass, and `BadWaiver`.
     """
     with transaction():
-        new = store_definition(definition, by=actor.id)
+        new = store_definition(definition, by=actor, waivers=waivers)
         if new:
-            log(
-                name="definition.published",
-                actor=actor,
-                after={
-                    "name": definition.name,
-                    "version": definition.version,
-                    "digest": definition.digest,
-                },
-            )
+            which = {"name": definition.name, "version": definition.version, "digest": definition.digest}
+            log(name="definition.published", actor=actor, after=which)
+            for waived in waivers_of(definition.name, definition.version):
+                after = {**which, "code": waived.code, "steps": list(waived.steps)}
+                log(name="definition.waived", actor=actor, reason=waived.reason, after=after)
         return new
+
+
+def waivers(definition: Definition) -> tuple[WaiverFacts, ...]:
+    """The errors that were let pass when this version was published, for screens. Raises `NotFound`."""
+    return waivers_of(definition.name, definition.version)
 
 
 def word_for_agent(facts: RunFacts) -> str:

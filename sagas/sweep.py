@@ -13,6 +13,7 @@ from datetime import timedelta
 import structlog
 from django.db import DatabaseError, close_old_connections, connection
 
+from sagas import alarms, reconcile
 from sagas.entries import engine
 from sagas.executor import Drain
 from sagas.ledger import workers
@@ -25,6 +26,7 @@ from sagas.tx import durable
 log = structlog.get_logger(__name__)
 
 TICK_S = 0.5
+WATCH_EVERY_S = 60.0
 UNTAKEN_S = 2.0
 """Work that nobody took for this long is drained by the sweep itself."""
 
@@ -103,6 +105,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stopping = threading.Event()
         self._recovery = Recovery()
+        self._next_watch = 0.0
         self._drain: Drain | None = None
 
     def run(self) -> None:
@@ -128,6 +131,16 @@ class Sweep:
         release_lapsed_claims()
         if workers.anything_due():
             ring()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Say once a minute which alarms are in force."""
+        if time.monotonic() < self._next_watch:
+            return
+        self._next_watch = time.monotonic() + WATCH_EVERY_S
+        for alarm in alarms.in_force():
+            if alarm.code != "worker.none":  # drains come and go with the work; the sweep itself is alive
+                log.error("alarm", code=alarm.code, count=alarm.count, since=str(alarm.since or ""))
 
     def _drain_untaken(self) -> None:
         while not self.stopping.wait(TICK_S):
@@ -135,6 +148,8 @@ class Sweep:
                 if self._drain is None:
                     self._drain = Drain("sweep")
                 self._drain.run(seconds=5.0, not_due_before=timedelta(seconds=UNTAKEN_S))
+                if reconcile.due():
+                    reconcile.reconcile(self._drain.world)
             except DatabaseError:
                 log.warning("sweep.cannot_drain")
                 connection.close()

@@ -10,6 +10,7 @@ from sagas.models.gate import Gate
 from sagas.models.handoff import Handoff, Question
 from sagas.models.outbox import Outbox
 from sagas.models.permit import Permit
+from sagas.models.reconciliation import Finding, Reconciliation
 from sagas.models.run import Run
 from sagas.models.worker import Worker
 
@@ -21,12 +22,14 @@ __all__ = [
     "DefinitionVersion",
     "Entry",
     "Evidence",
+    "Finding",
     "Freeze",
     "Gate",
     "Handoff",
     "Outbox",
     "Permit",
     "Question",
+    "Reconciliation",
     "Run",
     "Worker",
 ]

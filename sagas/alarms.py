@@ -1,0 +1,77 @@
+"""Alarms: what is wrong with the system itself, read from the tables (S2-6, S2-12, S2-20, S4-26). Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """One alarm in force. `code` is stable (docs/operations.md says what to do), `count` how many, `since` the oldest."""
+
+    code: str
+    count: int
+    since: datetime | None
+
+
+_CHECKS: tuple[tuple[str, str], ...] = (
+    # A compensation that is outstanding for five minutes is found within them (S2-12).
+    (
+        "compensation.dangling",
+        "SELECT count(*), min(coalesce(c.unknown_since, c.sent_at, c.registered_at)) FROM sagas_compensation c "
+        "WHERE c.state IN ('due', 'sent', 'unknown', 'failed') "
+        "AND coalesce(c.unknown_since, c.sent_at, c.registered_at) < now_() - interval '5 minutes'",
+    ),
+    (
+        "compensation.older_than_a_day",
+        "SELECT count(*), min(c.registered_at) FROM sagas_compensation c "
+        "WHERE c.state IN ('due', 'awaiting_approval', 'sent', 'unknown', 'failed') "
+        "AND coalesce(c.unknown_since, c.sent_at, c.registered_at) < now_() - interval '24 hours'",
+    ),
+    (
+        "run.not_moving",
+        "SELECT count(*), min(due_at) FROM sagas_run WHERE due_at < now_() - interval '30 seconds'",
+    ),
+    (
+        "worker.none",
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM sagas_worker WHERE ended_at IS NULL AND lease_until > now_()) "
+        "THEN 0 ELSE 1 END, NULL::timestamptz",
+    ),
+    (
+        "outbox.lagging",
+        "SELECT count(*), min(created_at) FROM sagas_outbox WHERE published_at IS NULL AND parked_at IS NULL "
+        "AND created_at < now_() - interval '60 seconds'",
+    ),
+    ("outbox.parked", "SELECT count(*), min(parked_at) FROM sagas_outbox WHERE parked_at IS NOT NULL"),
+    (
+        "handoff.late",
+        "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state <> 'resolved' AND due_at < now_()",
+    ),
+    (
+        "reconciliation.overdue",
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM sagas_reconciliation "
+        "WHERE started_at > now_() - interval '2 hours') OR NOT EXISTS (SELECT 1 FROM sagas_run "
+        "WHERE started_at < now_() - interval '2 hours') THEN 0 ELSE 1 END, "
+        "(SELECT max(started_at) FROM sagas_reconciliation)",
+    ),
+    (
+        "reconciliation.drift",
+        "SELECT count(*), min(f.at) FROM sagas_finding f WHERE f.verdict = 'drift' AND f.reconciliation_id = "
+        "(SELECT max(id) FROM sagas_reconciliation WHERE finished_at IS NOT NULL)",
+    ),
+)
+
+
+def in_force() -> tuple[Alarm, ...]:
+    """Every alarm in force, in a fixed order."""
+    found = []
+    with connection.cursor() as cursor:
+        for code, sql in _CHECKS:
+            cursor.execute(sql)
+            count, since = cursor.fetchone()
+            if count:
+                found.append(Alarm(code=code, count=int(count), since=since))
+    return tuple(found)
