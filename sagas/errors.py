@@ -58,6 +58,18 @@ class AlreadyPublished(EngineError):
     code = "already_published"
 
 
+class ErrorsFound(EngineError):
+    """The check found errors that nobody waived; nothing was published."""
+
+    code = "errors_found"
+
+
+class BadWaiver(EngineError):
+    """A waiver does not name an error that was found here and may be waived; nothing was published."""
+
+    code = "bad_waiver"
+
+
 class ClaimLost(EngineError):
     """Another worker owns the run now; what was seen is kept as evidence, nothing was advanced."""
 

@@ -5,12 +5,13 @@ A published version never changes; a run pins what it started with (FV-2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from django.db import models
 
-from sagas.errors import AlreadyPublished, NotFound
+from sagas.errors import AlreadyPublished, BadWaiver, ErrorsFound, NotFound
+from sagas.facts import Actor, WaiverFacts
 from sagas.models import ContractVersion, DefinitionVersion
 from tools import lint
 from tools.contract import Compensation, Condition, Contract, Json
@@ -117,6 +118,7 @@ def contracts_for(definition: Definition) -> dict[str, tuple[int, Contract]]:
     waiting: list[tuple[str, int | None]] = [(step.tool, step.contract_version) for step in definition.steps]
     for end_state in definition.end_states:
         waiting += [(c.read, None) for c in end_state.conditions if isinstance(c, Condition) and c.read]
+        waiting += [(one.tool, one.contract_version) for one in end_state.follow_ups]
     while waiting:
         tool, version = waiting.pop(0)
         if tool in needed:
@@ -136,8 +138,12 @@ def check_definition(definition: Definition) -> tuple[lint.Finding, ...]:
     return lint.check(definition, contracts)
 
 
-def store_definition(definition: Definition, *, by: str) -> bool:
-    """Store a definition with the contracts it pins; False when stored already. Raises `AlreadyPublished`."""
+def store_definition(definition: Definition, *, by: Actor, waivers: Sequence[lint.Waiver] = ()) -> bool:
+    """Store a definition with the contracts it pins; False when stored already. Raises `AlreadyPublished`.
+
+    Raises `ErrorsFound` when the lint finds errors that `waivers` do not let pass, `BadWaiver` for a waiver
+    that lets nothing pass (S2-17).
+    """
     stored = DefinitionVersion.objects.filter(name=definition.name, version=definition.version).first()
     if stored is not None:
         if stored.digest != definition.digest:
@@ -146,6 +152,11 @@ def store_definition(definition: Definition, *, by: str) -> bool:
                 f"A published version never changes: raise its version."
             )
         return False
+    findings = check_definition(definition)
+    if faults := lint.faults_of_waivers(waivers, findings):
+        raise BadWaiver("; ".join(faults))
+    if standing := lint.unwaived(findings, waivers):
+        raise ErrorsFound("; ".join(f"{one.code} {one.step}: {one.message}" for one in standing))
     DefinitionVersion.objects.create(
         name=definition.name,
         version=definition.version,
@@ -153,9 +164,38 @@ def store_definition(definition: Definition, *, by: str) -> bool:
         digest=definition.digest,
         document=definition.document,
         pins=_pins_of(definition),
-        published_by=by,
+        waivers=[_waived(waiver, findings, by) for waiver in waivers],
+        published_by=by.id,
     )
     return True
+
+
+def _waived(waiver: lint.Waiver, findings: Sequence[lint.Finding], by: Actor) -> Json:
+    steps = sorted({finding.step for finding in findings if finding.code == waiver.code})
+    return {
+        "code": waiver.code,
+        "steps": steps,
+        "reason": waiver.reason.strip(),
+        "by": by.id,
+        "by_name": by.name,
+    }
+
+
+def waivers_of(name: str, version: int) -> tuple[WaiverFacts, ...]:
+    """The errors that were let pass when this version was published. Raises `NotFound`."""
+    row = find_definition(name, version)
+    return tuple(
+        WaiverFacts(
+            code=one["code"],
+            title=lint.CODES[one["code"]].title,
+            steps=tuple(one["steps"]),
+            reason=one["reason"],
+            by=one["by"],
+            by_name=one["by_name"],
+            at=row.published_at,
+        )
+        for one in row.waivers
+    )
 
 
 def newest_versions() -> dict[str, int]:

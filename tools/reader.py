@@ -51,27 +51,27 @@ LARGEST_FILE = 4_194_304
 
 def read_contract(path: str | FilePath) -> Contract:
     """The contract in a TOML or JSON file. Raises `FileProblems` with all that is wrong; OSError as usual."""
-    document, positions = _document(FilePath(path))
-    _refuse(_contract_faults(document), str(path), positions)
+    document, positions = read_document(path)
+    refuse(_contract_faults(document), str(path), positions)
     return _contract(document)
 
 
 def read_definition(path: str | FilePath) -> Definition:
     """The definition in a TOML or JSON file. Raises as `read_contract` does."""
-    document, positions = _document(FilePath(path))
-    _refuse(_definition_faults(document), str(path), positions)
+    document, positions = read_document(path)
+    refuse(_definition_faults(document), str(path), positions)
     return _definition(document)
 
 
 def contract_from_document(document: Json) -> Contract:
     """A contract from a document as stored. Raises `FileProblems` (without lines)."""
-    _refuse(_contract_faults(document), "", None)
+    refuse(_contract_faults(document), "", None)
     return _contract(document)
 
 
 def definition_from_document(document: Json) -> Definition:
     """A definition from a document as stored. Raises `FileProblems` (without lines)."""
-    _refuse(_definition_faults(document), "", None)
+    refuse(_definition_faults(document), "", None)
     return _definition(document)
 
 
@@ -83,7 +83,9 @@ def _definition_faults(document: Json) -> list[Fault]:
     return faults_of_form(document, "definition") or list(faults_of_definition(document))
 
 
-def _document(path: FilePath) -> tuple[Json, Positions]:
+def read_document(path: str | FilePath) -> tuple[Json, Positions]:
+    """What a TOML or JSON file holds and where. Raises `FileProblems` for what cannot be parsed; OSError as usual."""
+    path = FilePath(path)
     raw = path.read_bytes()
     if len(raw) > LARGEST_FILE:
         raise _single(path, 1, 1, f"the file is larger than {LARGEST_FILE} bytes", "Split or shorten it.")
@@ -113,7 +115,8 @@ def _single(path: FilePath, line: int, column: int, message: str, remedy: str) -
     return FileProblems([one])
 
 
-def _refuse(faults: Iterable[Fault], path: str, positions: Positions | None) -> None:
+def refuse(faults: Iterable[Fault], path: str, positions: Positions | None) -> None:
+    """Raises `FileProblems` with all faults, each at its place; nothing if there are none."""
     found = [*(positions.faults if positions else []), *faults]
     if not found:
         return
@@ -256,4 +259,6 @@ __all__ = [
     "definition_from_document",
     "read_contract",
     "read_definition",
+    "read_document",
+    "refuse",
 ]

@@ -33,12 +33,17 @@ _KINDS = {
 
 def faults_of_form(document: Json, schema_name: str) -> list[Fault]:
     """Everything wrong with the form of a document, as `contract` or `definition`."""
+    return faults_against(_validator(f"{schema_name}.schema.json"), document, schema_name)
+
+
+def faults_against(validator: Draft202012Validator, document: Json, what: str) -> list[Fault]:
+    """Everything wrong with the form of a document under any schema. `what` is what it should be."""
     if plain := list(_not_plain(document, ())):
         return plain
     if not isinstance(document, dict):
-        return [Fault(path=(), message=f"a {schema_name} is a table of names and values")]
+        return [Fault(path=(), message=f"a {what} is a table of names and values")]
     faults: list[Fault] = []
-    for error in _validator(f"{schema_name}.schema.json").iter_errors(document):
+    for error in validator.iter_errors(document):
         faults.extend(_faults(error))
     return list(dict.fromkeys(faults))
 

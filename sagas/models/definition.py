@@ -25,7 +25,8 @@ class ContractVersion(models.Model):
 class DefinitionVersion(models.Model):
     """One published version of a workflow; `name` is null for an ad-hoc list of steps.
 
-    `pins` names the contract version and digest of every tool that the definition needs.
+    `pins` names the contract version and digest of every tool that the definition needs; `waivers` the errors
+    of the check that were let pass, each with code, steps, reason and who waived it.
     """
 
     name = models.TextField(null=True)  # noqa: DJ001  null, so that unnamed versions do not collide
@@ -34,6 +35,7 @@ class DefinitionVersion(models.Model):
     digest = models.TextField()
     document = models.JSONField()
     pins = models.JSONField()
+    waivers = models.JSONField(default=list)
     published_at = models.DateTimeField(db_default=DatabaseNow())
     published_by = models.TextField()
 

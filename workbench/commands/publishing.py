@@ -5,7 +5,7 @@ Publishing is idempotent; what others lean on goes first. A published version ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,7 @@ SUFFIXES = {".toml", ".json"}
 
 
 class NotInOrder(WorkbenchError):
-    """The lint found errors; nothing was published."""
+    """The lint found errors, or a waiver lets nothing pass; nothing was published."""
 
     code = "not_in_order"
 
@@ -70,11 +70,20 @@ def in_use(definition: Definition, contracts: Iterable[Contract]) -> dict[str, C
     return newest(contracts) | {one.tool: one for one in contracts if (one.tool, one.version) in named}
 
 
-def definitions(paths: Iterable[Path], contracts: Iterable[Contract]) -> Read[Definition]:
-    """Every definition below `paths`, read and linted against the contracts that it would pin."""
+def definitions(
+    paths: Iterable[Path], contracts: Iterable[Contract], *, waivers: Sequence[lint.Waiver] = ()
+) -> Read[Definition]:
+    """Every definition below `paths`, read and linted against the contracts that it would pin.
+
+    Each waiver lets its errors pass in every one of them; a waiver that none needs is an error itself.
+    """
     read, known = _read(paths, read_definition), list(contracts)
+    everywhere: list[lint.Finding] = []
     for path, definition in read.found.items():
-        read.said += _findings(path, lint.check(definition, in_use(definition, known)))
+        findings = lint.check(definition, in_use(definition, known))
+        everywhere += findings
+        read.said += _findings(path, findings, waivers)
+    read.said += [Said(text=fault) for fault in lint.faults_of_waivers(waivers, everywhere)]
     return read
 
 
@@ -85,17 +94,24 @@ def publish_contracts(read: Read[Contract], *, actor: Actor) -> Iterator[str]:
         yield f"{contract.tool} version {contract.version}: {'published' if new else 'unchanged'}"
 
 
-def publish_definitions(read: Read[Definition], *, actor: Actor) -> Iterator[str]:
+def publish_definitions(
+    read: Read[Definition], *, actor: Actor, waivers: Sequence[lint.Waiver] = ()
+) -> Iterator[str]:
     """Publish each, saying a line for it. Raises NotInOrder or EngineError at the first refusal.
 
-    The lint runs once more here, against the published contracts: those are what the definition pins.
+    The lint runs once more here, against the published contracts: those are what the definition pins. A
+    definition is published with the waivers that it needs.
     """
     for path, definition in read.found.items():
-        stopped = [line.text for line in _findings(path, api.check_definition(definition)) if line.blocks]
+        findings = api.check_definition(definition)
+        stopped = [line.text for line in _findings(path, findings, waivers) if line.blocks]
         if stopped:
             raise NotInOrder("\n".join(stopped))
-        new = api.publish_definition(definition, actor=actor)
-        yield f"{definition.name} version {definition.version}: {'published' if new else 'unchanged'}"
+        needed = [waiver for waiver in waivers if waiver.code in {finding.code for finding in findings}]
+        new = api.publish_definition(definition, actor=actor, waivers=needed)
+        done = "published" if new else "unchanged"
+        waived = f", waived: {', '.join(waiver.code for waiver in needed)}" if new and needed else ""
+        yield f"{definition.name} version {definition.version}: {done}{waived}"
 
 
 REFUSALS = (EngineError, NotInOrder)
@@ -103,7 +119,7 @@ REFUSALS = (EngineError, NotInOrder)
 
 def _read[T](paths: Iterable[Path], reader: Callable[[Path], T]) -> Read[T]:
     read: Read[T] = Read()
-    for path in _files(paths):
+    for path in files(paths):
         try:
             read.found[path] = reader(path)
         except FileProblems as error:
@@ -117,7 +133,7 @@ def _read[T](paths: Iterable[Path], reader: Callable[[Path], T]) -> Read[T]:
     return read
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
+def files(paths: Iterable[Path]) -> Iterator[Path]:
     """The files themselves, and those directly in the folders, by name."""
     for path in paths:
         if path.is_dir():
@@ -126,11 +142,15 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _findings(path: Path, findings: Iterable[lint.Finding]) -> Iterator[Said]:
+def _findings(
+    path: Path, findings: Sequence[lint.Finding], waivers: Sequence[lint.Waiver] = ()
+) -> Iterator[Said]:
+    standing = lint.unwaived(findings, waivers)
     for finding in findings:
         where = f"{finding.step}: " if finding.step else ""
-        text = f"{path}: {finding.severity} {finding.code}: {where}{finding.message} ({finding.fix})"
-        yield Said(text=text, blocks=finding.severity is lint.Severity.ERROR)
+        waived = "waived " if finding.severity is lint.Severity.ERROR and finding not in standing else ""
+        text = f"{path}: {waived}{finding.severity} {finding.code}: {where}{finding.message} ({finding.fix})"
+        yield Said(text=text, blocks=finding in standing)
 
 
 def _in_order(contracts: Iterable[Contract]) -> Iterator[Contract]:
