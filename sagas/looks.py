@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.conf import settings
 
 from sagas import planner
-from sagas.facts import ActionFacts, ConditionCheck, EndStateCheck, Looked, RunFacts
+from sagas.facts import (
+    ActionFacts,
+    ChangeSeen,
+    ConditionCheck,
+    EndStateCheck,
+    Looked,
+    RunFacts,
+    SignoffFacts,
+    SignoffLook,
+)
 from sagas.looking import look_at
+from sagas.orders import ConditionSeen
 from sagas.previews import scope
 from sagas.published import pinned
 from sagas.queries import facts_of_run, now
 from sagas.states import ActionState
 from sagas.tx import outside_transaction
 from tools.bindings import Unbindable, bind
-from tools.contract import Condition
+from tools.conditions import holds
+from tools.contract import Condition, Json
 from tools.definition import EndState, StepIs
 from tools.outcome import Verdict, classify_query
+from tools.pointers import MISSING, find
+from tools.redact import mask, mask_text
 from tools.world import World
 
 TIME_LIMIT_S = 5.0
 """Seconds that one read may take while a person waits."""
+SIGNOFF_LIMIT_S = 2.0
+"""The same where it only illustrates a page: what does not answer in time is shown as not known."""
 
 
 def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> Looked:
@@ -38,6 +55,95 @@ def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> 
                 return Looked(verb=verb, step=step)
     finally:
         world.close()
+
+
+def look_signoff(signoff: SignoffFacts) -> SignoffLook:
+    """Read what a compensation rests on and what it changes, for whoever is about to sign. One read is made once."""
+    outside_transaction()
+    facts = facts_of_run(signoff.run.ref, unmasked=True)
+    actions = (one for whole in facts.actions for one in (whole, *whole.items))
+    action = next(one for one in actions if one.id == signoff.action.id)
+    declared = action.contract.compensation
+    if declared is None:
+        return SignoffLook()
+    world, names = World(settings.TOOL_SYSTEMS), scope(facts, action)
+    answers: _Answers = {}
+    try:
+        preconditions = tuple(
+            _precondition(facts, condition, names, world, answers) for condition in declared.preconditions
+        )
+        after = declared.verify or declared.already_done
+        changes = _changes(facts, action, after, names, world, answers) if after else ()
+        return SignoffLook(preconditions=preconditions, changes=changes)
+    finally:
+        world.close()
+
+
+type _Answers = dict[str, ConditionSeen]
+
+
+def _seen(
+    facts: RunFacts, condition: Condition, names: dict[str, Json], world: World, answers: _Answers
+) -> ConditionSeen:
+    reads = {condition.read: pinned(facts.definition_id, condition.read)[1]} if condition.read else {}
+    asked = f"{condition.read} {condition.args}"
+    known = answers.get(asked)
+    if known is None:
+        known = look_at(condition, world, reads, names, time_limit_s=SIGNOFF_LIMIT_S)
+        answers[asked] = known
+        return known
+    if known.body is None:
+        return replace(known, text=condition.text)
+    found = find(known.body, condition.pointer)
+    shown = "nothing there" if found is MISSING else repr(found)
+    met = holds(condition, known.body, names)
+    return replace(known, text=condition.text, met=met, detail=f"{condition.read}: {shown}")
+
+
+def _precondition(
+    facts: RunFacts, condition: Condition, names: dict[str, Json], world: World, answers: _Answers
+) -> ConditionCheck:
+    seen = _seen(facts, condition, names, world, answers)
+    return ConditionCheck(text=condition.text, met=seen.met, evidence=mask_text(seen.detail), read_at=now())
+
+
+def _changes(
+    facts: RunFacts,
+    action: ActionFacts,
+    after: Condition,
+    names: dict[str, Json],
+    world: World,
+    answers: _Answers,
+) -> tuple[ChangeSeen, ...]:
+    """The fields that the check afterwards looks at: as they are, and as they have to be then."""
+    if not after.read:
+        return ()
+    seen = _seen(facts, after, names, world, answers)
+    contract = pinned(facts.definition_id, after.read)[1]
+    body = mask(seen.body, contract.secret_fields)
+    found = None if seen.body is None else find(body, after.pointer)
+    try:
+        wanted = mask(bind(after.value, {**names, "answer": seen.body}), action.contract.secret_fields)
+    except Unbindable:
+        wanted = None
+    here, there = (None if found is MISSING else found), wanted
+    field = after.pointer.rpartition("/")[2] or contract.tool
+    pairs = [(field, here, there)]
+    if isinstance(here, dict) and isinstance(there, dict):
+        pairs = [(name, here.get(name), there.get(name)) for name in {**here, **there}]
+    record = " · ".join(part for part in (contract.system, action.provider_ref) if part)
+    return tuple(
+        ChangeSeen(
+            record=record,
+            field=name,
+            now=old,
+            after=new,
+            operator=after.operator,
+            answered=seen.body is not None,
+            read_at=now(),
+        )
+        for name, old, new in pairs
+    )
 
 
 def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:

@@ -16,23 +16,24 @@ from django.db.models import Q, QuerySet
 
 from sagas.errors import NotFound
 from sagas.facts import (
-    ActionFacts,
     Counts,
     EntryFacts,
     FreezeFacts,
-    PermitFacts,
     QueuePage,
     QueueRow,
     RunFacts,
     RunPage,
     RunRow,
+    SignoffFacts,
     SignoffPage,
     SignoffRow,
     StripMark,
 )
+from sagas.ledger import approvals
 from sagas.ledger.desk import open_freezes
 from sagas.models import Action, Attempt, Compensation, Entry, Evidence, Handoff, Permit, Run
-from sagas.picture import permit_facts, run_facts, with_history, without_secrets
+from sagas.picture import run_facts, with_history, without_secrets
+from sagas.published import contract_by_id
 from sagas.states import HandoffState, PermitState
 
 CAP = 1000
@@ -233,10 +234,25 @@ def signoffs(*, decided: bool = False, after: str = "", limit: int = 50) -> Sign
     found = list(rows[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None
     following = "" if last is None else str(last.pk) if decided else _cursor(last.expires_at, last.pk)
-    return SignoffPage(rows=tuple(_signoff(row) for row in found[:limit]), after=following, now=now())
+    page = found[:limit]
+    by = approvals.asked(page)
+    return SignoffPage(rows=tuple(_signoff(row, by[row.pk]) for row in page), after=following, now=now())
 
 
-def _signoff(row: Permit) -> SignoffRow:
+def signoffs_open() -> int:
+    """How many requests still wait for a signature, counted up to `CAP`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM sagas_permit WHERE state = 'requested' AND expires_at > now_() "
+            "LIMIT %s) part",
+            [CAP],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _signoff(row: Permit, by: approvals.Asked) -> SignoffRow:
+    forward = contract_by_id(row.action.contract_id)
+    made_up = contract_by_id(row.compensation.contract_id) if row.compensation else forward
     return SignoffRow(
         ref=row.ref,
         state=PermitState(row.state),
@@ -251,6 +267,14 @@ def _signoff(row: Permit) -> SignoffRow:
         decided_by_name=row.decided_by_name,
         decided_at=row.decided_at,
         reason=row.reason,
+        title=forward.texts.title,
+        system=made_up.system,
+        level=approvals.level_of(forward, made_up),
+        amount=row.run.amount,
+        currency=row.run.currency,
+        asked_by=by.by,
+        asked_by_name=by.name,
+        why=by.why,
     )
 
 
@@ -270,12 +294,11 @@ def run_id_of(run_ref: str) -> int:
     return pk
 
 
-def facts_of_permit(permit_ref: str) -> tuple[RunFacts, ActionFacts, PermitFacts]:
-    """The run, the action and the permit that a request for a signature speaks of. Raises `NotFound`."""
-    facts = facts_of_run(run_of_permit(permit_ref))
-    row = Permit.objects.get(ref=permit_ref)
-    action = next(action for action in facts.actions if action.id == row.action_id)
-    return facts, action, permit_facts(row)
+def facts_of_permit(permit_ref: str) -> SignoffFacts:
+    """A request for a signature with the run and the action that it speaks of. Raises `NotFound`."""
+    facts = facts_of_run(run_of_permit(permit_ref), unmasked=True)
+    row = Permit.objects.select_related("compensation").get(ref=permit_ref)
+    return approvals.signoff_facts(facts, row, approvals.asked([row])[row.pk])
 
 
 # --- Runs and entries -------------------------------------------------------------------------------------------
