@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sagas.facts import RunFacts
 from sagas.models import Run
 from tests.integration.sagas.conftest import clock_of_tests
 from tests.integration.sagas.stage import Stage, stage
@@ -29,6 +34,7 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._running: list[children.Child] = []
+        self._names: dict[int, str] = {}
 
     def start(self, name: str, *python: str, env: dict[str, str] | None = None) -> children.Child:
         """Start a Python program of the product. Its environment is ours, and what `env` changes."""
@@ -41,6 +47,7 @@ class Processes:
                 when_orphaned=signal.SIGKILL,
             )
         self._running.append(child)
+        self._names[child.pid] = name
         return child
 
     def sweep(self, **env: str) -> children.Child:
@@ -49,15 +56,19 @@ class Processes:
     def relay(self, **env: str) -> children.Child:
         return self.start("relay", "manage.py", "relay", env=env)
 
-    def worker(self, name: str) -> children.Child:
-        """A Celery worker that is ready to hear the bell."""
-        child = self.start(name, *WORKER, *QUIET, f"--hostname={name}@here")
-        wait_until(
-            lambda: " ready." in self.log(name),
-            f"{name} is ready",
-            meanwhile=lambda: _alive(child, self.log(name)),
-        )
-        return child
+    def workers(self, *names: str) -> list[children.Child]:
+        """Celery workers, one process each, that are ready to hear the bell."""
+        started = [self.start(name, *WORKER, *QUIET, f"--hostname={name}@here") for name in names]
+        for name, child in zip(names, started, strict=True):
+            wait_until(lambda name=name: " ready." in self.log(name), f"{name} is ready")  # type: ignore[misc]
+            assert child.poll() is None, self.log(name)[-3000:]
+        return started
+
+    def all_well(self) -> None:
+        """Fail with the log of a process that has ended by itself."""
+        for child in self._running:
+            name = self._names[child.pid]
+            assert child.poll() is None, f"{name} has ended:\n{self.log(name)[-3000:]}"
 
     def log(self, name: str) -> str:
         """What a process has said so far."""
@@ -79,16 +90,58 @@ class Processes:
             self.end(child, signal.SIGTERM)
 
 
-def _alive(child: children.Child, log: str) -> None:
-    assert child.poll() is None, f"The process ended:\n{log[-3000:]}"
-
-
 @pytest.fixture(scope="module")
 def processes(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     """Processes on the module's stage."""
     started = Processes(tmp_path_factory.mktemp("processes"))
     yield started
     started.end_all()
+
+
+class Victims:
+    """The forking process and what it reports."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.victim"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+        )
+        self.pids: dict[int, int] = {}
+        self.signals: dict[int, int] = {}
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            report = json.loads(line)
+            if "started" in report:
+                self.pids[report["run_id"]] = report["started"]
+            else:
+                self.signals[report["ended"]] = report["signal"]
+
+    def send(self, **command: Any) -> None:
+        assert self.process.stdin is not None
+        print(json.dumps(command), file=self.process.stdin, flush=True)
+
+    def no_more(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    @property
+    def gone(self) -> bool:
+        return self.process.poll() is not None
+
+    def close(self) -> None:
+        if not self.gone:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 def wait_until(
@@ -107,3 +160,13 @@ def at_rest(refs: list[str]) -> bool:
     """Whether every one of these runs is with a person or at its end, and nobody holds it."""
     resting = ("handoff", "completed", "compensated", "failed_clean", "closed_accepted")
     return not Run.objects.filter(ref__in=refs).exclude(state__in=resting, owner="").exists()
+
+
+def effects(stage: Stage, facts: RunFacts) -> list[dict[str, Any]]:
+    """What took effect outside for this run, in order."""
+    return [record for record in stage.simulator.ledger(kind="effect") if facts.ref in record["key"]]
+
+
+def arrivals(stage: Stage, ref: str, tool: str) -> list[dict[str, Any]]:
+    """The calls of one tool for this run that reached the outside."""
+    return [r for r in stage.simulator.ledger(tool=tool, kind="arrived") if ref in r["key"]]

@@ -9,9 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,7 +23,7 @@ from sagas.facts import ActionFacts, RunFacts
 from sagas.ledger.start import run_ref
 from sagas.models import Run
 from sagas.states import ActionState, CompensationState, RunState
-from tests.faults.conftest import ROOT, Processes, at_rest, wait_until
+from tests.faults.conftest import Processes, Victims, at_rest, wait_until
 from tests.faults.victim import OUTSIDE, POINTS
 from tests.integration.sagas.conftest import AGENT
 from tests.integration.sagas.stage import Stage
@@ -90,52 +87,6 @@ class Aftermath:
     records: list[dict[str, Any]]
     clock_ahead: timedelta
     seconds: float
-
-
-class Victims:
-    """The forking process and what it reports."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.victim"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            text=True,
-        )
-        self.pids: dict[int, int] = {}
-        self.signals: dict[int, int] = {}
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            report = json.loads(line)
-            if "started" in report:
-                self.pids[report["run_id"]] = report["started"]
-            else:
-                self.signals[report["ended"]] = report["signal"]
-
-    def send(self, **command: Any) -> None:
-        assert self.process.stdin is not None
-        print(json.dumps(command), file=self.process.stdin, flush=True)
-
-    def no_more(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-
-    @property
-    def gone(self) -> bool:
-        return self.process.poll() is not None
-
-    def close(self) -> None:
-        if not self.gone:
-            self.process.kill()
-        self.process.wait()
-        self._reader.join(10)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 @pytest.fixture(scope="module")

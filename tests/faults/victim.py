@@ -1,6 +1,7 @@
 """A worker that dies by SIGKILL at a named point of one call. Test-only: it wraps the product's functions from outside.
 
-`python -m tests.faults.victim` reads commands, a JSON object a line: {"run_id", "point", "tool", "compensating"}.
+`python -m tests.faults.victim` reads commands, a JSON object a line: {"run_id", "point", "tool", "compensating"} and
+"signal" where it is not SIGKILL: SIGSTOP makes a zombie that somebody may wake later.
 For each it forks a child, already preloaded, that drives this one run until the point kills it, and answers
 {"started": pid, "run_id"}. When a child is gone it answers {"ended": pid, "signal"} (0 = the point was never
 reached). At most `AT_ONCE` children live at a time, so that none is starved past the time in which a call must leave.
@@ -32,13 +33,13 @@ POINTS = (
 )
 
 
-def die() -> None:
-    """No handler, no cleanup, no goodbye."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def arm(point: str, tool: str, compensating: bool) -> None:
+def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> None:
     """Wrap the one function that the point lies in."""
+
+    def die() -> None:
+        """No handler, no cleanup, no goodbye; a stopped one goes on from here when it is woken."""
+        os.kill(os.getpid(), number)
+
     from sagas import executor
     from sagas.ledger import advance, settle
     from sagas.ledger.desk import Desk
@@ -87,7 +88,7 @@ def arm(point: str, tool: str, compensating: bool) -> None:
                 if meant(order) and point == "before_first_byte":
                     die()
                 answered = call(order, world)
-                if meant(order):
+                if meant(order) and point == "before_confirm":
                     die()
                 return answered
 
@@ -139,7 +140,8 @@ def drive(command: dict[str, Any]) -> None:
     from sagas.ledger import advance, workers
     from tools.world import World
 
-    arm(command["point"], command["tool"], command["compensating"])
+    number = signal.Signals[command.get("signal", "SIGKILL")]
+    arm(command["point"], command["tool"], command["compensating"], number)
     claimed = advance.claim_run(command["run_id"], workers.enrol("victim"))
     assert claimed is not None, "the run could not be claimed"
     executor.drive(*claimed, World(settings.TOOL_SYSTEMS))
