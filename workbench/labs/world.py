@@ -35,6 +35,11 @@ class Outside:
         answer = self._ask(f"/ledger?{urlencode(query)}")
         return [record["tool"] for record in answer["records"]]
 
+    def net(self, *, business: str) -> dict[str, int]:
+        """How often each tool's effect stands for one business reference: done minus compensated."""
+        answer = self._ask(f"/effects?{urlencode({'business': business})}")
+        return {tool: counted["net"] for tool, counted in answer["effects"].items()}
+
     def arrivals(self, *, business: str, tool: str) -> int:
         """How many calls of a tool arrived for one business reference, whatever became of them."""
         query = {"business": business, "kind": "arrived", "tool": tool}
