@@ -261,6 +261,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
         attempts_used=used,
         sent_at=desk.now,
         due_at=None,
+        answer_due_at=None,
         unknown_since=None,
         repeat_ordered=False,
         in_doubt=action.in_doubt or verb == "repeat",

@@ -68,7 +68,7 @@ def _of_action(desk: Desk, action: Action, proof: Evidence) -> None:
     found = proof.verdict == Verdict.FOUND
     match action.state:
         case ActionState.UNKNOWN:
-            settle.settle(desk, action, _as_answer(proof))
+            settle.settle(desk, action, _as_answer(proof), by=_source(proof))
         case ActionState.SENT if found:
             _confirm(desk, action, proof, "confirm")
         case ActionState.SENT if proof.verdict == Verdict.DENIED:
@@ -95,7 +95,7 @@ def _confirm(desk: Desk, action: Action, proof: Evidence, verb: str) -> None:
         verb=verb,
         reference=proof.reference,
         result=proof.body,
-        by="callback" if proof.source == "callback" else "late answer",
+        by=_source(proof),
         actor=entries.TOOL,
     )
 
@@ -123,18 +123,22 @@ def _contradiction(desk: Desk, action: Action, detail: str) -> None:
 def _of_compensation(desk: Desk, action: Action, compensation: Compensation, proof: Evidence) -> None:
     found = proof.verdict == Verdict.FOUND
     if compensation.state == CompensationState.UNKNOWN and found:
-        settle.settle_compensation(desk, action, compensation, _as_answer(proof))
+        settle.settle_compensation(desk, action, compensation, _as_answer(proof), by=_source(proof))
     elif compensation.state == CompensationState.SENT and found:
         settle.compensated(
             desk,
             action,
             compensation,
             "confirm",
-            "callback",
+            _source(proof),
             entries.TOOL,
             result=proof.body,
             reference=proof.reference,
         )
+
+
+def _source(proof: Evidence) -> str:
+    return "callback" if proof.source == "callback" else "late answer"
 
 
 def _as_answer(proof: Evidence) -> QueryAnswer:

@@ -317,8 +317,8 @@ def _fields(proof: Proof) -> dict[str, Json]:
     return {name: getattr(proof, name) for name in proof.__dataclass_fields__}
 
 
-def settle(desk: Desk, action: Action, answer: QueryAnswer) -> None:
-    """Let a query's answer settle an unknown action (S3-8)."""
+def settle(desk: Desk, action: Action, answer: QueryAnswer, *, by: str = "status query") -> None:
+    """Let evidence settle an unknown action (S3-8); `by` names what it came from, for the trail."""
     contract = desk.contract(action)
     match answer.verdict:
         case Verdict.FOUND:
@@ -328,11 +328,11 @@ def settle(desk: Desk, action: Action, answer: QueryAnswer) -> None:
                 verb="find",
                 reference=answer.reference,
                 result=answer.result,
-                by="status query",
+                by=by,
                 actor=entries.VALIDATOR,
             )
         case Verdict.DENIED:
-            detail = f"the status query says that it was refused: {answer.detail}"
+            detail = f"the {by} says that it was refused: {answer.detail}"
             reject(desk, action, "deny", ErrorClass.REFUSED, detail, entries.VALIDATOR)
         case Verdict.ABSENT if _absence_is_proof(desk, action, contract):
             _absent(desk, action, contract)
@@ -540,7 +540,10 @@ def lose_compensation(desk: Desk, action: Action, compensation: Compensation, de
     _lose_compensation(desk, action, compensation, ErrorClass.NO_ANSWER, detail)
 
 
-def settle_compensation(desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer) -> None:
+def settle_compensation(
+    desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer, *, by: str = "status query"
+) -> None:
+    """Let evidence settle an unknown compensation; `by` as in `settle`."""
     """Apply what a query found out about an unknown compensation; without an answer it is asked again later."""
     contract = desk.contract(compensation)
     match answer.verdict:
@@ -550,7 +553,7 @@ def settle_compensation(desk: Desk, action: Action, compensation: Compensation, 
                 action,
                 compensation,
                 "find",
-                f"status query: {answer.detail}",
+                f"{by}: {answer.detail}",
                 entries.VALIDATOR,
                 result=answer.result,
                 reference=answer.reference,
