@@ -70,6 +70,17 @@ class BadWaiver(EngineError):
     code = "bad_waiver"
 
 
+class CannotStep(EngineError):
+    """A run's next step broke for a reason of its own; nothing of it was written."""
+
+    code = "cannot_step"
+
+    def __init__(self, ref: str, run_id: int) -> None:
+        super().__init__(f"The next step of {ref} cannot be taken.")
+        self.ref = ref
+        self.run_id = run_id
+
+
 class ClaimLost(EngineError):
     """Another worker owns the run now; what was seen is kept as evidence, nothing was advanced."""
 

@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
-from sagas.errors import ClaimLost
+from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.settle import DISPATCH_WINDOW_S
@@ -154,7 +154,12 @@ class Drain:
                 next_beat = now + workers.LEASE_S / 4
             claiming = now < until and not self.stopping.is_set()
             while claiming and len(flying) < self.in_flight:
-                claimed = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
+                try:
+                    claimed = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
+                except CannotStep as error:
+                    log.exception("step.impossible", run=error.ref)
+                    ledger.put_off(error.run_id)
+                    continue
                 if claimed is None:
                     break
                 driven += 1

@@ -119,6 +119,9 @@ class Sweep:
                 log.warning("sweep.no_database")
                 self._recovery.contact_lost()
                 connection.close()
+            except Exception:
+                # Whatever one run is like, the sweep goes on looking after the others.
+                log.exception("sweep.tick_failed")
         if self._drain is not None:
             self._drain.stopping.set()
         drainer.join()
@@ -153,6 +156,8 @@ class Sweep:
             except DatabaseError:
                 log.warning("sweep.cannot_drain")
                 connection.close()
+            except Exception:
+                log.exception("sweep.drain_failed")
         if self._drain is not None:
             self._drain.close()
         connection.close()

@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from sagas import entries, planner
-from sagas.errors import ClaimLost
+from sagas.errors import CannotStep, ClaimLost
 from sagas.facts import Actor
 from sagas.ledger import approvals, batch, late, settle
 from sagas.ledger.desk import Desk, load, opened
@@ -36,7 +36,20 @@ def claim_next(owner: str, *, not_due_before: timedelta = timedelta(0)) -> tuple
     """Claim the run that has been due longest and take its first step, in one commit. None: nothing is due.
 
     `not_due_before`: leave alone what has been due for less than this; the sweep drains only what nobody took.
+    Raises `CannotStep` for a run whose step broke for a reason of its own; nothing of it was written.
     """
+    taken: list[Run] = []
+    try:
+        return _claim_next(owner, not_due_before, taken)
+    except (OperationalError, InterfaceError):
+        raise  # the database's trouble, not the run's
+    except Exception as error:
+        if not taken:
+            raise
+        raise CannotStep(taken[0].ref, taken[0].pk) from error
+
+
+def _claim_next(owner: str, not_due_before: timedelta, taken: list[Run]) -> tuple[Claim, Order] | None:
     with durable():
         lock_freeze_shared()
         # `= ANY(ARRAY(...))`: with `IN (...)` an analysed table makes the sub-select claim far more than one row.
@@ -49,6 +62,7 @@ def claim_next(owner: str, *, not_due_before: timedelta = timedelta(0)) -> tuple
         rows = list(run)
         if not rows:
             return None
+        taken.append(rows[0])
         desk = load(rows[0])
         if not _still_free(owner):
             return None
@@ -57,6 +71,17 @@ def claim_next(owner: str, *, not_due_before: timedelta = timedelta(0)) -> tuple
         claimed.deliveries += 1
         claim = Claim(run_id=claimed.pk, run_ref=claimed.ref, owner=owner, fence=claimed.fence)
         return claim, _step(desk, claim)
+
+
+def put_off(run_id: int) -> None:
+    """Leave a run that cannot be stepped for later, so that it holds up no other; longer with every delivery."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE sagas_run SET deliveries = deliveries + 1, "
+            "due_at = now_() + least(0.5 * (deliveries + 1), 60) * interval '1 second' "
+            "WHERE id = %s AND owner = '' AND due_at IS NOT NULL",
+            [run_id],
+        )
 
 
 def claim_run(run_id: int, owner: str) -> tuple[Claim, Order] | None:

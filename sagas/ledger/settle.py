@@ -543,8 +543,7 @@ def lose_compensation(desk: Desk, action: Action, compensation: Compensation, de
 def settle_compensation(
     desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer, *, by: str = "status query"
 ) -> None:
-    """Let evidence settle an unknown compensation; `by` as in `settle`."""
-    """Apply what a query found out about an unknown compensation; without an answer it is asked again later."""
+    """Let evidence settle an unknown compensation; without an answer it is asked again later. `by` as in `settle`."""
     contract = desk.contract(compensation)
     match answer.verdict:
         case Verdict.FOUND:

@@ -8,7 +8,8 @@ import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import connection
+import structlog
+from django.db import DatabaseError, connection
 
 from sagas import entries
 from sagas.ledger import batch, late, settle
@@ -18,6 +19,8 @@ from sagas.orders import Claim, Seen
 from sagas.states import ActionState, CompensationState
 from sagas.tx import durable
 from tools.contract import ErrorClass
+
+log = structlog.get_logger(__name__)
 
 LEASE_S = 4.0
 """Seconds a lease runs. How long a call takes has nothing to do with it."""
@@ -96,7 +99,16 @@ def bury(owner: str) -> int:
             [owner],
         )
     held = list(Run.objects.filter(owner=owner).order_by("pk").values_list("pk", flat=True))
-    return sum(_free(pk, owner) for pk in held)
+    freed = 0
+    for pk in held:
+        try:
+            freed += _free(pk, owner)
+        except DatabaseError:
+            raise
+        except Exception:
+            # One run that cannot be freed keeps no other; it is tried again at the next look.
+            log.exception("run.not_freed", run_id=pk)
+    return freed
 
 
 def _free(run_id: int, owner: str) -> bool:
