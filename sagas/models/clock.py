@@ -3,6 +3,8 @@
 It is clock_timestamp(), so that it is right after a wait for a lock; test databases add an offset to it.
 """
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from django.db import models
