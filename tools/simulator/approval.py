@@ -10,8 +10,6 @@ from tools.simulator.shelf import changed, either, found, made, need
 from tools.simulator.store import Tables
 from tools.simulator.wire import Answer, Call
 
-DECISIONS = ("granted", "rejected")
-
 
 def submit_request(tables: Tables, call: Call) -> Answer:
     """Ask for an approval; a second call with another key asks a second time."""
@@ -53,13 +51,13 @@ ROUTES: tuple[Route, ...] = (
         withdraw_request,
         of="submit_request",
     ),
-    back(
+    do(
         "void_request",
         "approval",
         "void",
         "POST /requests/{request}/voiding",
         void_request,
-        of="submit_request",
+        honours_key=True,
     ),
     read("get_request", "approval", "/requests", get_request),
 )
