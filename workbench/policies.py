@@ -15,13 +15,24 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from sagas import api
-from sagas.facts import ActionFacts, Actor, ActorKind, FreezeFacts, HandoffFacts, RunFacts
-from sagas.states import ActionState, Direction, HandoffState
+from sagas.facts import (
+    ActionFacts,
+    Actor,
+    ActorKind,
+    FreezeFacts,
+    HandoffFacts,
+    RunFacts,
+    SignoffFacts,
+    SignoffRow,
+)
+from sagas.states import ActionState, Direction, HandoffState, PermitState
 from tools.contract import Level
 from workbench.errors import Answer, Moment, Refusal, Sentence, in_words
-from workbench.roles import Role, Scope
+from workbench.roles import Role, Scope, TokenKind
 
 LEVELS = tuple(Level)
+# From this risk on a signature comes with a note.
+NOTE_FROM = Level.HIGH
 # Figures in the run's own currency: at or above which amount a case counts as how much.
 AMOUNT_BANDS = (
     (Decimal(100_000), Level.CRITICAL),
@@ -38,6 +49,7 @@ class Permission(StrEnum):
     SETTLE = "settle"
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
+    SIGN = "sign"
 
 
 SETTLERS = frozenset({Role.OPERATOR, Role.LEAD, Role.APPROVER})
@@ -47,6 +59,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.SETTLE: SETTLERS,
     Permission.FREEZE: SETTLERS | {Role.ADMIN},
     Permission.UNFREEZE: frozenset({Role.LEAD, Role.ADMIN}),
+    Permission.SIGN: frozenset({Role.APPROVER}),
 }
 RISK_LIMIT: Mapping[Role, Level] = {
     Role.OPERATOR: Level.MEDIUM,
@@ -107,6 +120,56 @@ def why_not_permitted(*, actor: Actor, roles: frozenset[Role], permission: Permi
     return _forbidden("role", text, parts)
 
 
+def why_not_signoff(
+    *, actor: Actor, roles: frozenset[Role], signoff: SignoffFacts, verb: str
+) -> Refusal | None:
+    """The first reason why `actor` cannot `sign` or `reject` this request now; None when they can.
+
+    Whoever asked for it or worked on it may still say no, never yes: roles do not count there, persons do (E-1, E-2).
+    """
+    refusal = why_not_permitted(actor=actor, roles=roles, permission=Permission.SIGN)
+    if refusal is None and verb == "sign":
+        refusal = why_not_independent(actor_id=actor.id, signoff=signoff)
+    refusal = refusal or _why_not_undecided(signoff)
+    if refusal is not None or verb != "sign":
+        return refusal
+    if not signoff.unchanged:
+        text = _("What would run has changed since it was asked. No signature was taken.")
+        return _conflict("call_changed", text)
+    return _why_not_frozen(signoff.run, "compensate", signoff.action.step)
+
+
+def why_not_independent(*, actor_id: str, signoff: SignoffFacts | SignoffRow) -> Refusal | None:
+    """Whether this person had a hand in what is to be signed, themselves or through a token they answer for."""
+    requesters = signoff.permit.requesters if isinstance(signoff, SignoffFacts) else signoff.requesters
+    if signoff.asked_by and accountable(signoff.asked_by) == actor_id:
+        return _forbidden("own_request", _("You asked for it, someone else must sign."))
+    for one, name in requesters:
+        if one == actor_id:
+            return _forbidden("own_request", _("You worked on it, someone else must sign."))
+        if accountable(one) == actor_id:
+            text = _("%(agent)s acts for you and worked on it, someone else must sign.")
+            return _forbidden("own_request", text, {"agent": name})
+    return None
+
+
+def accountable(actor_id: str) -> str:
+    """The person behind an actor: a token answers to its owner (`kind:owner/name`), a person to themselves."""
+    kind, colon, rest = actor_id.partition(":")
+    owner, slash, __ = rest.partition("/")
+    return owner if colon and slash and kind in tuple(TokenKind) else actor_id
+
+
+def signoff_risk(level: Level, amount: str) -> Level:
+    """How much is at stake in a signature: the contracts' level or the amount's, whichever is higher."""
+    return _highest([level, amount_level(amount)])
+
+
+def note_needed(risk: Level) -> bool:
+    """Whether a signature at this risk says why."""
+    return LEVELS.index(risk) >= LEVELS.index(NOTE_FROM)
+
+
 def why_not_scope(*, scopes: frozenset[str], scope: Scope) -> Refusal | None:
     """Whether a token may ask for this at all. No scope decides anything (E-3)."""
     if scope in scopes:
@@ -165,6 +228,27 @@ def freeze_on(facts: RunFacts, verb: str, step: str = "") -> FreezeFacts | None:
         f"tool:{tool}" for tool in _tools(facts, step)
     }
     return next((f for f in facts.freezes if f.scope in stopped_by and f.applies_to in covers), None)
+
+
+def _why_not_undecided(signoff: SignoffFacts) -> Refusal | None:
+    permit, now = signoff.permit, signoff.run.now
+    if permit.state is PermitState.WITHDRAWN:
+        text = _("This request is void: what it was asked for has changed. No signature was taken.")
+        return _conflict("void", text)
+    if permit.state in (PermitState.GRANTED, PermitState.CONSUMED, PermitState.REJECTED):
+        signed = permit.state is not PermitState.REJECTED
+        text = (
+            _("%(who)s signed this at %(at)s. No second signature was taken.")
+            if signed
+            else _("%(who)s rejected this at %(at)s. No signature was taken.")
+        )
+        at = Moment(permit.decided_at or now, now, seconds=True)
+        return _conflict("decided", text, {"who": permit.decided_by_name, "at": at})
+    if permit.state is PermitState.EXPIRED or permit.expires_at <= now:
+        at = Moment(permit.expires_at, now, seconds=True)
+        sentence = Sentence(_("Expired %(at)s. Nothing ran."), {"at": at})
+        return Refusal(answer=Answer.EXPIRED, code="request_expired", sentence=sentence)
+    return None
 
 
 def _why_not_open(facts: RunFacts, verb: str) -> Refusal | None:

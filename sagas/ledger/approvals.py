@@ -122,9 +122,9 @@ def sign(desk: Desk, permit: Permit, *, actor: Actor) -> None:
         decided_by=actor.id,
         decided_by_name=actor.name,
         decided_at=desk.now,
-        reason=desk.author.reason if desk.author else "",
         expires_at=desk.now + timedelta(minutes=LIFE_MINUTES),
     )
+    desk.set(permit, reason=desk.author.reason if desk.author else "")
     compensation = desk.compensations[permit.action_id]
     if compensation.state == CompensationState.AWAITING_APPROVAL:
         desk.move(compensation, "approval_settled", CompensationState.DUE, actor=actor, due_at=desk.now)
@@ -142,8 +142,8 @@ def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
         decided_by=actor.id,
         decided_by_name=actor.name,
         decided_at=desk.now,
-        reason=reason,
     )
+    desk.set(permit, reason=reason)
     compensation = desk.compensations[permit.action_id]
     if compensation.state == CompensationState.AWAITING_APPROVAL:
         desk.move(

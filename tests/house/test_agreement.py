@@ -19,7 +19,14 @@ from tests.house.source import ROOT, texts
 from tools.contract import ErrorClass
 from tools.outcome import OutcomeKind
 from tools.reader import definition_from_document
-from workbench.commands import COMMANDS, SYSTEM_COMMANDS, Command, SystemCommand
+from workbench.commands import (
+    COMMANDS,
+    SIGNOFF_COMMANDS,
+    SYSTEM_COMMANDS,
+    Command,
+    SignoffCommand,
+    SystemCommand,
+)
 from workbench.management.commands.requirements import Requirement, collect, render, requirements
 
 # Files of workbench/commands that are no verb: what people do at the command line.
@@ -45,7 +52,11 @@ def targets_of_the_makefile() -> set[str]:
 
 def test_a_verb_is_its_file_its_class_attribute_and_its_name_in_the_registry() -> None:
     files = {path.stem for path in (ROOT / "workbench/commands").glob("[a-z]*.py")} - NOT_VERBS
-    verbs: dict[str, type[Command[Any] | SystemCommand[Any]]] = {**COMMANDS, **SYSTEM_COMMANDS}
+    verbs: dict[str, type[Command[Any] | SignoffCommand[Any] | SystemCommand[Any]]] = {
+        **COMMANDS,
+        **SIGNOFF_COMMANDS,
+        **SYSTEM_COMMANDS,
+    }
 
     assert set(verbs) == files
     assert {verb: command.verb for verb, command in verbs.items()} == {verb: verb for verb in verbs}
@@ -58,7 +69,8 @@ def test_the_law_lists_every_verb_as_independent() -> None:
     contracts = tomllib.loads(texts()["pyproject.toml"])["tool"]["importlinter"]["contracts"]
     (law,) = [one for one in contracts if one["name"] == "one verb knows nothing of another"]
 
-    assert law["modules"] == sorted(f"workbench.commands.{verb}" for verb in {**COMMANDS, **SYSTEM_COMMANDS})
+    verbs = {*COMMANDS, *SIGNOFF_COMMANDS, *SYSTEM_COMMANDS}
+    assert law["modules"] == sorted(f"workbench.commands.{verb}" for verb in verbs)
 
 
 def test_the_law_protects_every_inside_of_the_engine() -> None:
@@ -96,7 +108,10 @@ def test_documents_name_only_make_targets_that_exist() -> None:
 
 
 def test_documents_name_only_management_commands_that_exist() -> None:
-    there = {path.stem for path in ROOT.glob("*/management/commands/*.py")} | {"collectstatic", "migrate"}
+    there = {path.stem for path in ROOT.glob("[a-z]*/**/management/commands/*.py")} | {
+        "collectstatic",
+        "migrate",
+    }
     named = {
         command for text in documents().values() for command in re.findall(r"manage\.py ([a-z_]+)", text)
     }
@@ -145,6 +160,19 @@ def test_every_line_that_is_logged_is_explained_to_whoever_operates_it() -> None
 
     assert len(logged) > 5
     assert {event for event in logged if f"`{event}`" not in texts()["docs/operations.md"]} == set()
+
+
+def test_every_alarm_is_explained_to_whoever_operates_it() -> None:
+    codes = re.findall(
+        r'^        "([a-z_]+\.[a-z_]+)",$|^    \("([a-z_]+\.[a-z_]+)",',
+        texts()["sagas/alarms.py"],
+        re.MULTILINE,
+    )
+
+    assert len(codes) > 5
+    assert {
+        code for pair in codes for code in pair if code and f"`{code}`" not in texts()["docs/operations.md"]
+    } == set()
 
 
 def test_every_reason_of_a_handoff_is_explained_to_whoever_operates_it() -> None:

@@ -1,15 +1,17 @@
 """What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview` and add nothing."""
 
 from workbench.commands._arguments import ArgumentField, Arguments, Kind, fields_of
-from workbench.commands._command import Command, SystemCommand
+from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
-from workbench.commands._registry import COMMANDS, SYSTEM_COMMANDS
+from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Result
+from workbench.commands._signoffs import SignoffOffer, signoff_offers
 from workbench.commands.available import Offer, available
 
 __all__ = [
     "COMMANDS",
+    "SIGNOFF_COMMANDS",
     "SYSTEM_COMMANDS",
     "ArgumentField",
     "Arguments",
@@ -20,10 +22,13 @@ __all__ = [
     "Offer",
     "Preview",
     "Result",
+    "SignoffCommand",
+    "SignoffOffer",
     "SystemCommand",
     "available",
     "dispatch",
     "fields_of",
     "find_preview",
     "make_preview",
+    "signoff_offers",
 ]

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from sagas import api
-from sagas.facts import Actor, Looked, RunFacts
+from sagas.facts import Actor, Looked, RunFacts, SignoffFacts
 from workbench.commands._arguments import Arguments
 from workbench.errors import Refusal
 from workbench.policies import Permission
@@ -50,6 +50,31 @@ class Command[A: Arguments](ABC):
     @classmethod
     @abstractmethod
     def run(cls, desk: api.Desk, *, arguments: A, looked: Looked | None) -> None:
+        """Do it, under the desk's locks. Raises sagas.errors.NotAllowed."""
+
+
+class SignoffCommand[A: Arguments](ABC):
+    """One verb on a request for a signature."""
+
+    verb: ClassVar[str]
+    label: ClassVar[Any]
+    said: ClassVar[Any]
+    """What is answered when it has taken effect; `%(at)s` is the time."""
+    key: ClassVar[str] = ""
+    """The letter that picks it on the page; no key runs anything."""
+    permission: ClassVar[Permission] = Permission.SIGN
+    arguments: ClassVar[type[Arguments]] = Arguments
+    schedules: ClassVar[bool] = False
+    """Accepted means queued, not done: what comes of it shows on the page later."""
+
+    @classmethod
+    def refusal(cls, *, signoff: SignoffFacts, arguments: A) -> Refusal | None:
+        """What speaks against these arguments, beyond `policies.why_not_signoff`."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def run(cls, desk: api.Desk, *, ref: str) -> None:
         """Do it, under the desk's locks. Raises sagas.errors.NotAllowed."""
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
@@ -25,11 +26,11 @@ from sagas import api
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
-from workbench.commands import _previews, _receipts, _staleness, claim
+from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim
 from workbench.commands._arguments import Arguments, parse
-from workbench.commands._command import Command, SystemCommand
+from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._receipts import StillRunning
-from workbench.commands._registry import COMMANDS, SYSTEM_COMMANDS
+from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Order, Result, refused
 from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, in_words
 from workbench.models import User
@@ -37,8 +38,11 @@ from workbench.roles import Role
 
 LOCK_TIMEOUT = "55P03"
 HIGHEST_VERSION = 2_147_483_647
+_KNOWN = frozenset({*COMMANDS, *SIGNOFF_COMMANDS, *SYSTEM_COMMANDS})
 # What ids and references look like; anything else names nothing and is not stored.
 NAME = re.compile(r"[\x21-\x7e]{1,100}")
+
+type _OnRun = type[Command[Any] | SignoffCommand[Any]]
 
 
 def dispatch(
@@ -47,6 +51,7 @@ def dispatch(
     person: User | None,
     verb: str,
     handoff_ref: str = "",
+    signoff_ref: str = "",
     command_id: str,
     saw_version: int | None = None,
     arguments: Mapping[str, object],
@@ -55,8 +60,9 @@ def dispatch(
 ) -> Result:
     """Run `verb` as `actor`; every outcome is a Result, none an exception (a lost database aside)."""
     order = Order(
-        verb=verb if verb in COMMANDS or verb in SYSTEM_COMMANDS else "",
+        verb=verb if verb in _KNOWN else "",
         handoff_ref=handoff_ref if NAME.fullmatch(handoff_ref) else "",
+        signoff_ref=signoff_ref if NAME.fullmatch(signoff_ref) else "",
         command_id=command_id if NAME.fullmatch(command_id) else "",
         # A version that cannot be is one that nobody saw: stale, whatever the case is at.
         saw_version=saw_version if saw_version is None or 0 <= saw_version <= HIGHEST_VERSION else 0,
@@ -74,27 +80,27 @@ def dispatch(
             raise
         text = _("Others are working on this case right now. Nothing was sent. Try again in a moment.")
         return refused(order, Refusal(answer=Answer.BUSY, code="busy", sentence=Sentence(text)), facts=None)
-    except NotFound:
-        return _without_run(actor, order, _not_found("no_such_case", _("There is no such case.")))
+    except NotFound as error:
+        missing = _("There is no such sign-off.") if error.what == "sign-off" else _("There is no such case.")
+        return _without_run(actor, order, _not_found("no_such_case", missing))
 
 
 def _answered(actor: Actor, person: User | None, order: Order) -> Result:
     if order.verb in SYSTEM_COMMANDS:
         command = SYSTEM_COMMANDS[order.verb]
         return api.retrying(lambda: _on_system(command, actor, person, order))
-    if order.verb not in COMMANDS:
+    on_run = COMMANDS.get(order.verb) or SIGNOFF_COMMANDS.get(order.verb)
+    if on_run is None:
         return _without_run(actor, order, _not_found("no_such_verb", _("There is no such command.")))
     if actor.kind is not ActorKind.HUMAN:
         # Before anything is looked up: a token does not learn from here which cases there are.
-        refusal = policies.why_not_permitted(
-            actor=actor, roles=frozenset(), permission=COMMANDS[order.verb].permission
-        )
+        refusal = policies.why_not_permitted(actor=actor, roles=frozenset(), permission=on_run.permission)
         if refusal is not None:
             return _without_run(actor, order, refusal)
-    return _on_handoff(COMMANDS[order.verb], actor, person, order)
+    return _on_run(on_run, actor, person, order)
 
 
-def _on_handoff(command: type[Command[Any]], actor: Actor, person: User | None, order: Order) -> Result:
+def _on_run(command: _OnRun, actor: Actor, person: User | None, order: Order) -> Result:
     try:
         result = _looked_and_run(command, actor, person, order)
     except NotAllowed as error:
@@ -107,7 +113,7 @@ def _on_handoff(command: type[Command[Any]], actor: Actor, person: User | None, 
     return result
 
 
-def _looked_and_run(command: type[Command[Any]], actor: Actor, person: User | None, order: Order) -> Result:
+def _looked_and_run(command: _OnRun, actor: Actor, person: User | None, order: Order) -> Result:
     """Steps 2 and 3. Raises NotAllowed."""
     parsed = _parsed(command, order)
     looked = _look(order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
@@ -124,7 +130,7 @@ class _LookFirst(Exception):
 
 
 def _transact(
-    command: type[Command[Any]],
+    command: _OnRun,
     actor: Actor,
     person: User | None,
     order: Order,
@@ -136,34 +142,73 @@ def _transact(
         _receipts.lock(actor, order.command_id)
         try:
             if (receipt := _receipts.earlier(actor, order)) is not None:
-                return _receipts.replay(receipt, order, api.handoff_facts(order.handoff_ref))
+                return _receipts.replay(receipt, order, _facts(order))
         except Refused as error:
             parsed = error.refusal
-        with api.desk(
-            order.handoff_ref,
-            actor=actor,
-            command_id=order.command_id,
-            reason=getattr(parsed, "reason", ""),
-            saw_version=order.saw_version,
-        ) as desk:
+        with _desk(command, actor, person, order, parsed) as desk:
             roles = _roles(person)
-            judged = _judge(command, actor, roles, order, parsed, desk.facts, looked)
+            judged = _judge(command, actor, roles, order, parsed, desk, looked)
             if judged is not None:
                 refusal, changed = judged
                 desk.refuse(order.verb, refusal.code, refusal.sentence.plain())
                 reads = policies.sees_all_runs(actor=actor, roles=roles)
                 return refused(order, refusal, facts=desk.facts if reads else None, changed=changed)
-            if command.looks and looked is None:
-                raise _LookFirst
-            if command.claims:
-                desk.claim(minutes=claim.MINUTES)
-            command.run(desk, arguments=parsed, looked=looked)
-        facts = api.handoff_facts(order.handoff_ref)
+            _run(command, order, parsed, desk, looked)
+        facts = _facts(order)
         receipt = _receipts.keep(actor, order, scheduled=command.schedules, facts=facts)
-        return _accepted(order, receipt.at, scheduled=command.schedules, facts=facts)
+        said = command.said if issubclass(command, SignoffCommand) else None
+        return _accepted(order, receipt.at, scheduled=command.schedules, facts=facts, said=said)
+
+
+def _desk(
+    command: _OnRun, actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
+) -> AbstractContextManager[api.Desk]:
+    """The run that the command is about, to be entered under its lock. Raises NotFound."""
+    reason, seen = getattr(parsed, "reason", ""), order.saw_version
+    if issubclass(command, SignoffCommand):
+        actor = _signoffs.signatory(actor, person)
+        return api.signoff_desk(
+            order.signoff_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
+        )
+    return api.desk(
+        order.handoff_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
+    )
+
+
+def _facts(order: Order) -> RunFacts:
+    """The fresh facts of the run that an order is about. Raises NotFound."""
+    if order.verb in SIGNOFF_COMMANDS:
+        return api.signoff_facts(order.signoff_ref).run
+    return api.handoff_facts(order.handoff_ref)
+
+
+def _run(command: _OnRun, order: Order, parsed: Any, desk: api.Desk, looked: Looked | None) -> None:
+    if issubclass(command, SignoffCommand):
+        return command.run(desk, ref=order.signoff_ref)
+    if command.looks and looked is None:
+        raise _LookFirst
+    if command.claims:
+        desk.claim(minutes=claim.MINUTES)
+    return command.run(desk, arguments=parsed, looked=looked)
 
 
 def _judge(
+    command: _OnRun,
+    actor: Actor,
+    roles: frozenset[Role],
+    order: Order,
+    parsed: Arguments | Refusal,
+    desk: api.Desk,
+    looked: Looked | None,
+) -> tuple[Refusal, tuple[Change, ...]] | None:
+    """The first thing that speaks against the command, and what changed where that explains it."""
+    if not issubclass(command, SignoffCommand):
+        return _judge_on_handoff(command, actor, roles, order, parsed, desk.facts, looked)
+    refusal = _signoffs.judge(command, actor, roles, order, parsed, desk)
+    return None if refusal is None else (refusal, ())
+
+
+def _judge_on_handoff(
     command: type[Command[Any]],
     actor: Actor,
     roles: frozenset[Role],
@@ -172,7 +217,7 @@ def _judge(
     facts: RunFacts,
     looked: Looked | None,
 ) -> tuple[Refusal, tuple[Change, ...]] | None:
-    """The first thing that speaks against the command, and what changed where that explains it.
+    """The same for a handoff's verb.
 
     Rights come first, then what others did meanwhile, then mistakes in the form, then the rules of the case.
     """
@@ -199,10 +244,10 @@ def _judge(
 
 
 def _worth_a_look(
-    command: type[Command[Any]], actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
+    command: _OnRun, actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
 ) -> bool:
     """Whether nothing but missing evidence speaks against the command: no call for what is refused anyway."""
-    if not command.looks or isinstance(parsed, Refusal):
+    if issubclass(command, SignoffCommand) or not command.looks or isinstance(parsed, Refusal):
         return False
     facts = api.handoff_facts(order.handoff_ref)
     try:
@@ -210,7 +255,7 @@ def _worth_a_look(
             return False
     except Refused:
         return False
-    return _judge(command, actor, _roles(person), order, parsed, facts, None) is None
+    return _judge_on_handoff(command, actor, _roles(person), order, parsed, facts, None) is None
 
 
 def _look(order: Order, parsed: Arguments | Refusal) -> Looked:
@@ -239,7 +284,7 @@ def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | N
         return _accepted(order, receipt.at, scheduled=False, facts=None)
 
 
-def _parsed(command: type[Command[Any]] | type[SystemCommand[Any]], order: Order) -> Arguments | Refusal:
+def _parsed(command: _OnRun | type[SystemCommand[Any]], order: Order) -> Arguments | Refusal:
     if not order.command_id:
         return _invalid("command_id", Sentence(_("A request needs an id of 1 to 100 plain characters.")))
     parsed = parse(command.arguments, order.arguments)
@@ -282,9 +327,12 @@ def _roles(person: User | None) -> frozenset[Role]:
     return frozenset() if person is None else person.current_roles()
 
 
-def _accepted(order: Order, at: datetime, *, scheduled: bool, facts: RunFacts | None) -> Result:
+def _accepted(
+    order: Order, at: datetime, *, scheduled: bool, facts: RunFacts | None, said: Any = None
+) -> Result:
     queued = _("Accepted at %(at)s and queued. What comes of it will show here.")
-    sentence = Sentence(queued if scheduled else _("Recorded at %(at)s."), {"at": Moment(at, seconds=True)})
+    text = said or (queued if scheduled else _("Recorded at %(at)s."))
+    sentence = Sentence(text, {"at": Moment(at, seconds=True)})
     return Result(
         status=Answer.ACCEPTED,
         verb=order.verb,
@@ -302,7 +350,7 @@ def _without_run(actor: Actor, order: Order, refusal: Refusal) -> Result:
     """Refuse where there is no case to write the refusal's entry to."""
     after = {
         "verb": order.verb,
-        "target": order.handoff_ref,
+        "target": order.target,
         "code": refusal.code,
         "sentence": refusal.sentence.plain(),
         "door": order.door,

@@ -28,7 +28,7 @@ class StillRunning(WorkbenchError):
 
 def digest(order: Order) -> str:
     """What was asked, without what was seen: the same wish after a reload is the same wish."""
-    asked = {"verb": order.verb, "target": order.handoff_ref, "arguments": _plain(order.arguments)}
+    asked = {"verb": order.verb, "target": order.target, "arguments": _plain(order.arguments)}
     return canonical.digest(asked)
 
 
@@ -80,7 +80,7 @@ def keep(actor: Actor, order: Order, *, scheduled: bool, facts: RunFacts | None)
         actor_id=actor.id,
         command_id=order.command_id,
         verb=order.verb,
-        target=order.handoff_ref,
+        target=order.target,
         digest=digest(order),
         status=Answer.ACCEPTED,
         code=order.verb,

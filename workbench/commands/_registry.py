@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.commands._command import Command, SystemCommand
+from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands.claim import Claim
 from workbench.commands.comment import Comment
 from workbench.commands.compensate import Compensate
@@ -13,11 +13,13 @@ from workbench.commands.escalate import Escalate
 from workbench.commands.freeze import Freeze
 from workbench.commands.mark_acceptable import MarkAcceptable
 from workbench.commands.query_status import QueryStatus
+from workbench.commands.reject import Reject
 from workbench.commands.release import Release
 from workbench.commands.resolve_happened import ResolveHappened
 from workbench.commands.resolve_not_happened import ResolveNotHappened
 from workbench.commands.resume import Resume
 from workbench.commands.retry import Retry
+from workbench.commands.sign import Sign
 from workbench.commands.stop_and_compensate import StopAndCompensate
 from workbench.commands.unfreeze import Unfreeze
 
@@ -36,9 +38,13 @@ _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     Release,
     Comment,
 )
+_ON_SIGNOFFS: tuple[type[SignoffCommand[Any]], ...] = (Sign, Reject)
 _ON_THE_SYSTEM: tuple[type[SystemCommand[Any]], ...] = (Freeze, Unfreeze)
 
 COMMANDS: Mapping[str, type[Command[Any]]] = {command.verb: command for command in _ON_HANDOFFS}
+SIGNOFF_COMMANDS: Mapping[str, type[SignoffCommand[Any]]] = {
+    command.verb: command for command in _ON_SIGNOFFS
+}
 SYSTEM_COMMANDS: Mapping[str, type[SystemCommand[Any]]] = {
     command.verb: command for command in _ON_THE_SYSTEM
 }

@@ -69,6 +69,12 @@ class Order:
     arguments: Mapping[str, object]
     preview_id: str
     door: str
+    signoff_ref: str = ""
+
+    @property
+    def target(self) -> str:
+        """What it is about: a handoff or a request for a signature; "" for the whole system."""
+        return self.handoff_ref or self.signoff_ref
 
 
 def refused(

@@ -54,7 +54,10 @@ def give_roles(*, actor: Actor, person: User, roles: Iterable[Role], reason: str
 
 
 def take_role(*, actor: Actor, person: User, role: Role, reason: str) -> bool:
-    """End the grant of `role`; False when `person` does not hold it. It counts from the next command on."""
+    """End the grant of `role`; False when `person` does not hold it. It counts from the next command on.
+
+    With the role of an approver go the signatures that were given in it and not used yet.
+    """
     with api.transaction():
         _locked_roles(person)
         grant = person.assignments.filter(role=role, ended_at=None)
@@ -62,6 +65,20 @@ def take_role(*, actor: Actor, person: User, role: Role, reason: str) -> bool:
             return False
         after = {"username": person.username, "role": str(role)}
         api.log(name="role.taken", actor=actor, reason=reason, after=after)
+        runs = _void(person, actor, reason) if role is Role.APPROVER else ()
+    _ring(runs)
+    return True
+
+
+def switch_off(*, actor: Actor, person: User, reason: str) -> bool:
+    """Take an account out of use; False when it is already. Its unused signatures are void with it."""
+    with api.transaction():
+        _locked_roles(person)
+        if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
+            return False
+        api.log(name="person.switched_off", actor=actor, reason=reason, after={"username": person.username})
+        runs = _void(person, actor, reason)
+    _ring(runs)
     return True
 
 
@@ -70,6 +87,15 @@ def set_preferences(*, person: User, language: str, time_zone: str, single_keys:
     person.language, person.time_zone, person.single_keys = language, time_zone, single_keys
     person.clean_fields(exclude={"username", "password", "display_name"})
     person.save(update_fields=["language", "time_zone", "single_keys"])
+
+
+def _void(person: User, actor: Actor, reason: str) -> tuple[str, ...]:
+    return api.void_permits_of(person.username, actor=actor, reason=reason)
+
+
+def _ring(runs: Iterable[str]) -> None:
+    for run_ref in runs:
+        api.ring(run_ref)
 
 
 def _locked_roles(person: User) -> frozenset[Role]:

@@ -1,4 +1,4 @@
-"""`manage.py people add|role|list|load-demo`: accounts and roles from the command line."""
+"""`manage.py people add|give|take|off|list|load-demo`: accounts and roles from the command line."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ class Command(BaseCommand):
             change.add_argument("username")
             change.add_argument("role", choices=roles)
             change.add_argument("--reason", required=True)
+        off = actions.add_parser("off")
+        off.add_argument("username")
+        off.add_argument("--reason", required=True)
         actions.add_parser("list")
         actions.add_parser("load-demo")
 
@@ -52,6 +55,8 @@ class Command(BaseCommand):
             case "take":
                 reason, role = options["reason"], Role(options["role"])
                 people.take_role(actor=COMMAND_LINE, person=self._person(options), role=role, reason=reason)
+            case "off":
+                people.switch_off(actor=COMMAND_LINE, person=self._person(options), reason=options["reason"])
             case "list":
                 for person, roles in everybody():
                     self.stdout.write(f"{person.username}\t{person.display_name}\t{', '.join(roles)}")

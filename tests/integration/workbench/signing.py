@@ -1,0 +1,136 @@
+"""Cases that wait for a signature: an order whose shipment is only called off with one."""
+
+from __future__ import annotations
+
+import copy
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from sagas import api
+from sagas.executor import drive
+from sagas.facts import RunFacts, SignoffFacts
+from sagas.ledger import workers
+from sagas.ledger.advance import claim_next
+from sagas.states import FINAL_RUN_STATES, RunState
+from tests.integration.workbench import flows
+from tests.integration.workbench.flows import REASON, Desk
+from tools.contract import Contract
+from tools.definition import Definition
+from tools.reader import contract_from_document, definition_from_document, read_contract, read_definition
+from tools.world import World
+from workbench.commands import Result, dispatch, people
+from workbench.labs import cast
+from workbench.models import User
+from workbench.roles import Role
+
+ROOT = Path(__file__).resolve().parents[3]
+BY_ITSELF, BY_PEOPLE = "orders_signed", "orders_signed_by_people"
+AT_REST = (*FINAL_RUN_STATES, RunState.HANDOFF, RunState.AWAITING_APPROVAL)
+
+
+@cache
+def _shipment() -> Contract:
+    document = copy.deepcopy(read_contract(ROOT / "tools" / "catalog" / "create_shipment.toml").document)
+    document["version"] = 90
+    document["compensation"]["who"] = "approval"
+    return contract_from_document(document)
+
+
+@cache
+def _workflow(name: str) -> Definition:
+    document = copy.deepcopy(read_definition(ROOT / "examples" / "order_fulfilment.toml").document)
+    document |= {"name": name, "recovery_deadline_s": 0.1}
+    for step in document["steps"]:
+        if step["id"] == "create_shipment":
+            step["contract_version"] = 90
+        if step["id"] == "send_notice":
+            step["on_rejected"] = "handoff" if name == BY_PEOPLE else "compensate"
+    return definition_from_document(document)
+
+
+def publish() -> None:
+    """One workflow that turns back by itself when the notice is refused, one that asks a person first."""
+    api.publish_contract(_shipment(), actor=cast.SYSTEM)
+    for name in (BY_ITSELF, BY_PEOPLE):
+        api.publish_definition(_workflow(name), actor=cast.SYSTEM)
+
+
+def drive_until_still(run_ref: str, *, patience: float = 15.0) -> RunFacts:
+    """Drive what is due until the run is final, with a person, or waits for a signature."""
+    owner, world = workers.enrol("test"), World(settings.TOOL_SYSTEMS)
+    deadline = time.monotonic() + patience
+    try:
+        while time.monotonic() < deadline:
+            claimed = claim_next(owner)
+            if claimed is not None:
+                drive(*claimed, world)
+                continue
+            facts = api.run_facts(run_ref)
+            if facts.state in AT_REST:
+                return facts
+            time.sleep(0.05)
+        raise AssertionError(f"{run_ref} did not come to rest: {api.run_facts(run_ref).state}")
+    finally:
+        workers.sign_off(owner)
+        world.close()
+
+
+def asked_by_itself(**given: Any) -> SignoffFacts:
+    """The notice was refused, the run turned back and asks for a signature."""
+    return _request(drive_until_still(flows.start(BY_ITSELF, **given)))
+
+
+def asked_by(username: str, **given: Any) -> SignoffFacts:
+    """The notice was refused, and a person ordered the compensation."""
+    facts = drive_until_still(flows.start(BY_PEOPLE, **given))
+    assert facts.handoff is not None
+    done = Desk(username).run("compensate", facts.handoff.ref, f"order-{facts.ref}", reason=REASON)
+    assert done.accepted, done
+    return _request(drive_until_still(facts.ref))
+
+
+def _request(facts: RunFacts) -> SignoffFacts:
+    made_up = facts.action("create_shipment").compensation
+    assert made_up is not None
+    assert made_up.permit is not None, facts.state
+    return api.signoff_facts(made_up.permit.ref)
+
+
+def grant(username: str, *roles: Role) -> User:
+    """Give somebody of the cast more roles."""
+    person = flows.person(username)
+    people.give_roles(actor=cast.SYSTEM, person=person, roles=roles)
+    return person
+
+
+def newcomer(username: str, *roles: Role) -> User:
+    """Somebody who is not of the cast."""
+    person = people.add_person(
+        actor=cast.SYSTEM,
+        username=username,
+        display_name=username.title(),
+        password=f"Long-{username}-word",
+    )
+    people.give_roles(actor=cast.SYSTEM, person=person, roles=roles)
+    return person
+
+
+def decide(username: str, verb: str, signoff: SignoffFacts, command_id: str = "d-1", **more: Any) -> Result:
+    """Sign or reject as a page would: with the digest that was shown."""
+    desk = Desk(username)
+    saw = more.pop("saw_version", signoff.run.version)
+    arguments = {"digest": signoff.permit.digest, "reason": REASON, **more}
+    return dispatch(
+        actor=desk.actor,
+        person=desk.person,
+        verb=verb,
+        signoff_ref=signoff.permit.ref,
+        command_id=command_id,
+        saw_version=saw,
+        arguments={name: value for name, value in arguments.items() if value is not None},
+        door="test",
+    )
