@@ -236,6 +236,7 @@ class Desk:
         params: dict[str, Json] = {
             "step": action.step if action else "",
             "tool": action.tool if action else "",
+            "cause": next((row.tool for row in self.actions if row.state == ActionState.REJECTED), ""),
             "detail": detail[:500],
         }
         handoff = self.linked_handoff if linked else self.handoff

@@ -15,7 +15,7 @@ from workbench.web.presenters.words import Words
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonWords:
-    """`short` and `long` may name {tool}; `pill` is the state of the case in three words."""
+    """`short` and `long` may name {tool} and {cause}; `pill` is the state of the case in three words."""
 
     pill: Words
     icon: str
@@ -80,10 +80,10 @@ REASONS: dict[str, ReasonWords] = {
     "pivot": ReasonWords(
         pill=_("Past the point of no return"),
         icon="oneway",
-        short=_("An irreversible step is done and {tool} was refused."),
+        short=_("{tool} is done and irreversible, and {cause} was refused after it."),
         long=_(
-            "An irreversible step has taken effect and {tool} was refused, so going back by itself is "
-            "not possible any more."
+            "{tool} has taken effect and cannot be taken back, and {cause} was refused after it. Going back "
+            "by itself is not possible any more."
         ),
         rule=_("failure after an irreversible step"),
     ),
@@ -194,13 +194,14 @@ def reason_words(code: str, *, settled: bool = False) -> ReasonWords:
 
 def short(code: str, params: Mapping[str, Json], tool: str, *, settled: bool = False) -> SafeString:
     """One line for the queue, the tool standing out."""
-    return text.say(
-        reason_words(code, settled=settled).short, tool=text.strong(params.get("tool") or tool or "…")
-    )
+    return _filled(reason_words(code, settled=settled).short, params, tool)
 
 
 def long(code: str, params: Mapping[str, Json], tool: str, *, settled: bool = False) -> SafeString:
     """The case page's sentence."""
-    return text.say(
-        reason_words(code, settled=settled).long, tool=text.strong(params.get("tool") or tool or "…")
-    )
+    return _filled(reason_words(code, settled=settled).long, params, tool)
+
+
+def _filled(template: Words, params: Mapping[str, Json], tool: str) -> SafeString:
+    named = text.strong(params.get("tool") or tool or "…")
+    return text.say(template, tool=named, cause=text.strong(params.get("cause") or "…"))
