@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import connections
@@ -54,8 +55,8 @@ INPUTS: dict[str, Callable[[int], dict[str, Any]]] = {
 class Stage:
     """Starts runs under numbers of their own and settles them together."""
 
-    def __init__(self, simulator: Simulator, clock: Clock) -> None:
-        self.simulator, self.clock = simulator, clock
+    def __init__(self, simulator: Simulator, clock: Clock, owner: psycopg.Connection[Any]) -> None:
+        self.simulator, self.clock, self.owner = simulator, clock, owner
         self.records: list[dict[str, Any]] = []
         self._refs: dict[int, str] = {}
 
@@ -82,6 +83,20 @@ class Stage:
         """Keep what the outside ledger holds by now in `records`, for many looks at it."""
         self.records = self.simulator.ledger()
 
+    def run(self, number: int) -> Run:
+        return Run.objects.get(ref=self._refs[number])
+
+    def clear(self) -> None:
+        """Empty the stage of runs and of what became of them; what is published stays."""
+        self.simulator.reset()
+        self._refs.clear()
+        rows = self.owner.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename LIKE 'sagas\\_%' "
+            "AND tablename NOT IN ('sagas_contractversion', 'sagas_definitionversion', 'sagas_legal_move')"
+        )
+        script = ";".join(f'DELETE FROM "{name}"' for (name,) in rows.fetchall())
+        self.owner.execute(f"BEGIN; {script}; COMMIT")
+
     def facts(self, number: int) -> RunFacts:
         return api.run_facts(self._refs[number])
 
@@ -94,6 +109,7 @@ def stage(
     empty_tables: Callable[[], None],
     simulator_process: Simulator,
     clock_of_tests: Clock,
+    fresh_database: str,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[Stage]:
     """The shipped contracts and workflows published, the simulated world new, for all tests of the module."""
@@ -102,9 +118,19 @@ def stage(
         patch.setattr(settings, "TOOL_SYSTEMS", simulator_process.systems)
         patch.setenv("AMENDS_SYSTEMS", json.dumps(simulator_process.systems))
         publish_everything()
-        yield Stage(simulator_process, clock_of_tests)
+        with psycopg.connect(fresh_database, autocommit=True) as owner:
+            owner.execute("SET session_replication_role = replica")
+            yield Stage(simulator_process, clock_of_tests, owner)
         connections.close_all()
     empty_tables()
+
+
+@pytest.fixture
+def clear_stage(stage: Stage) -> Stage:
+    """The module's stage without any run: for tests that look at all there is."""
+    connections.close_all()
+    stage.clear()
+    return stage
 
 
 def publish_everything() -> None:
