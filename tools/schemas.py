@@ -1,7 +1,8 @@
 """The published JSON Schemas of contract files and definition files, and the writer of docs/schemas/.
 
 `python -m tools.schemas` writes them, `python -m tools.schemas --check` fails when they are out of date.
-They hold everything about the form of a file; what needs more than one field is `tools.file_rules`'s.
+They hold everything about the form of a file; what needs more than one field is
+`tools.contract_rules`'s and `tools.definition_rules`'s.
 """
 
 from __future__ import annotations
