@@ -101,6 +101,7 @@ def _screens(page: Page) -> dict[str, str]:
 
 
 def main() -> int:
+    """Take the screenshots; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m workbench.labs.shots", description=__doc__)
     parser.add_argument("url", help="where the demo runs")
     parser.add_argument("--into", type=Path, default=Path("shots"), help="the folder to write to")

@@ -22,6 +22,7 @@ from sagas.facts import Actor, FreezeFacts
 from workbench import policies
 from workbench.policies import Permission
 from workbench.queries.people import Person, actor_of
+from workbench.roles import Role
 from workbench.web.presenters import errors, shell
 from workbench.web.presenters.clock import Clock, zone_of
 
@@ -33,6 +34,11 @@ class Reader:
         self.request = request
         self.person = person
         self.actor: Actor = actor_of(person)
+
+    @cached_property
+    def roles(self) -> frozenset[Role]:
+        """The roles held at this request; every command asks for them again."""
+        return self.person.current_roles()
 
     @cached_property
     def clock(self) -> Clock:
@@ -74,7 +80,7 @@ def reads[**P](
             reader = Reader(request, cast("Person", request.user))
             with translation.override(reader.person.language), timezone.override(reader.person.time_zone):
                 refusal = permission and policies.why_not_permitted(
-                    actor=reader.actor, roles=reader.person.current_roles(), permission=permission
+                    actor=reader.actor, roles=reader.roles, permission=permission
                 )
                 if refusal:
                     return refused(reader, 403, sentence=str(refusal.sentence))
@@ -135,6 +141,7 @@ def frame(reader: Reader, section: str) -> shell.Shell:
         env="" if settings.AMENDS_ENV == "production" else settings.AMENDS_ENV,
         section=section,
         person=reader.person,
+        role=reader.actor.role,
         counts=reader.counts,
         freezes=reader.freezes,
         clock=reader.clock,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from sagas.facts import Counts, StripMark
 from tools.contract import Contract
@@ -16,6 +17,8 @@ from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.words import StateWord, Words
 
 LONGEST_STRIP = 8
+# Equal strips are made once a language: a long queue shows few different ones.
+REMEMBERED = 1024
 _BAR_WIDTH = 120
 
 
@@ -67,7 +70,7 @@ class Risk:
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Who holds the claim, as initials and words; `mine` when it is the reader."""
+    """Who holds the claim, as initials and words; `mine` when it is the reader. `claim_url` where it can be taken."""
 
     initials: str
     name: Words
@@ -75,11 +78,18 @@ class Owner:
     mine: bool = False
     since: str = ""
     until: str = ""
+    ref: str = ""
+    version: int = 0
+    claim_url: str = ""
 
 
 def strip(marks: Iterable[StripMark]) -> Strip:
     """The step strip of a case."""
-    all_marks = tuple(marks)
+    return _strip(tuple(marks), get_language() or "")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _strip(all_marks: tuple[StripMark, ...], _language: str) -> Strip:
     if len(all_marks) > LONGEST_STRIP:
         return _bar(all_marks)
     says = ngettext("{n} step", "{n} steps", len(all_marks)).format(n=len(all_marks))
@@ -117,6 +127,11 @@ def _bar(marks: tuple[StripMark, ...]) -> Strip:
 
 def counts(found: Counts) -> tuple[Count, ...]:
     """The five counts in their fixed order."""
+    return _counts(found, get_language() or "")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _counts(found: Counts, _language: str) -> tuple[Count, ...]:
     rows = (
         (_("ok"), found.ok, "g"),
         (_("failed"), found.failed, "b"),

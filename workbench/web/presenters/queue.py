@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -161,18 +161,29 @@ def _row(row: QueueRow, *, reader: str, clock: Clock, frozen: bool) -> Row:
         counts=marks.counts(row.counts),
         why=reasons.short(row.reason, row.params, trouble(row), settled=_settled(row)),
         risk=marks.risk(row.level),
-        owner=marks.owner(
-            claimed_by=row.claimed_by,
-            name=row.claimed_by_name,
-            until=row.claim_until,
-            since=None,
-            reader=reader,
-            clock=clock,
+        owner=claimable(
+            marks.owner(
+                claimed_by=row.claimed_by,
+                name=row.claimed_by_name,
+                until=row.claim_until,
+                since=None,
+                reader=reader,
+                clock=clock,
+            ),
+            ref=row.ref,
+            version=row.version,
+            closed=row.state == "resolved",
         ),
         closed=row.state == "resolved",
         frozen=frozen,
         version=row.version,
     )
+
+
+def claimable(owner: marks.Owner, *, ref: str, version: int, closed: bool) -> marks.Owner:
+    """The owner's cell with where to claim; nobody claims what is closed."""
+    url = "" if closed else reverse("claim", args=[ref])
+    return replace(owner, ref=ref, version=version, claim_url=url)
 
 
 def _settled(row: QueueRow) -> bool:

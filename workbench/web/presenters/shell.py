@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from sagas.facts import FreezeFacts
 from workbench.queries.people import Person
-from workbench.roles import acting_role
 from workbench.web.presenters import marks, words
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.queue import capped
@@ -78,6 +77,7 @@ def shell(
     env: str,
     section: str,
     person: Person | None,
+    role: str,
     counts: Mapping[str, int],
     freezes: Iterable[FreezeFacts],
     clock: Clock,
@@ -85,7 +85,6 @@ def shell(
 ) -> Shell:
     """The frame for one reader; without a person only language and freezes remain."""
     in_force = tuple(freezes)
-    role = acting_role(person.current_roles()) if person else "none"
     return Shell(
         lang=lang,
         env=env,

@@ -25,6 +25,8 @@ def inert(value: object, longest: int = LONGEST) -> SafeString:
     if isinstance(value, SafeString):
         return value
     text = "" if value is None else str(value)
+    if len(text) <= longest and text.isprintable() and _BLANKS.isdisjoint(text):
+        return escape(text)
     shown = mark_safe("".join(_visible(char) for char in text[:longest]))  # noqa: S308 - each part is escaped
     rest = text[longest:]
     if not rest:

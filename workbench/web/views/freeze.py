@@ -66,7 +66,5 @@ def _page(
 
 
 def _why_not(reader: Reader, permission: Permission) -> str:
-    refusal = why_not_permitted(
-        actor=reader.actor, roles=reader.person.current_roles(), permission=permission
-    )
+    refusal = why_not_permitted(actor=reader.actor, roles=reader.roles, permission=permission)
     return str(refusal.sentence) if refusal else ""

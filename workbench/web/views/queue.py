@@ -95,5 +95,7 @@ def claim(reader: Reader, ref: str) -> HttpResponse:
     seen = picture(ref)
     owner = case_words.owner(seen.handoff, reader=reader.actor.id, clock=reader.clock)
     problem = "" if result.accepted else results.claim_problem(result, reader.clock)
-    context = {"owner": owner, "ref": ref, "version": seen.facts.version, "problem": problem}
+    closed = seen.handoff.resolved_at is not None
+    cell = words.claimable(owner, ref=ref, version=seen.facts.version, closed=closed)
+    context = {"owner": cell, "problem": problem}
     return part(reader, "handoffs/owner.html", context, status=result.http_status)

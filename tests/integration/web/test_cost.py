@@ -1,0 +1,129 @@
+"""What pages cost: a fixed number of queries however many rows, and the queue within its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from psycopg import sql
+
+from sagas.facts import RunFacts
+from tests.integration.workbench import flows
+
+STORED = 1000
+LIMIT_S = 0.100
+TRIES = 9
+
+
+def columns(owner: psycopg.Connection, table: str) -> list[str]:
+    found = owner.execute(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND is_generated = 'NEVER'",
+        [table],
+    )
+    return [str(name) for (name,) in found]
+
+
+def copies(owner: psycopg.Connection, table: str, count: int, changed: dict[str, str]) -> None:
+    """Copy the newest row of a table so many times; `changed` are SQL expressions over `n`."""
+    names = columns(owner, table)
+    values = [sql.SQL(changed[name]) if name in changed else sql.Identifier("one", name) for name in names]
+    owner.execute(
+        sql.SQL(
+            "INSERT INTO {table} ({names}) OVERRIDING SYSTEM VALUE SELECT {values} FROM generate_series(1, %s) n, "
+            "(SELECT * FROM {table} ORDER BY id DESC LIMIT 1) one"
+        ).format(
+            table=sql.Identifier(table),
+            names=sql.SQL(", ").join(map(sql.Identifier, names)),
+            values=sql.SQL(", ").join(values),
+        ),
+        [count],
+    )
+
+
+@pytest.fixture
+def full_queue(unknown_notice: RunFacts, fresh_database: str) -> Iterator[None]:
+    """A thousand handoffs, copied past the guards by the owner."""
+    with psycopg.connect(fresh_database, autocommit=True) as owner:
+        owner.execute("SET session_replication_role = replica")
+        run = {"id": "one.id + n", "ref": "'run_copy_' || n", "start_key": "'copy-' || n"}
+        copies(owner, "sagas_run", STORED, run)
+        again = {"id": "one.id + n", "ref": "'HF-C' || n", "run_id": "one.run_id + n"}
+        copies(owner, "sagas_handoff", STORED, again)
+        owner.execute("ANALYZE sagas_handoff")
+    yield
+
+
+def cost(client: Client, path: str) -> tuple[int, float]:
+    """Queries of one page, and the processor time that it takes in seconds.
+
+    Processor time, and the best of several, because other processes share the machine that tests run on.
+    """
+    client.get(path)
+    best = float("inf")
+    for _try in range(TRIES):
+        with CaptureQueriesContext(connection) as asked:
+            began = time.thread_time()
+            answer = client.get(path)
+            best = min(best, time.thread_time() - began)
+        assert answer.status_code == 200
+    return len(asked), best
+
+
+@pytest.fixture
+def maya(workplace: object) -> Client:
+    client = Client()
+    client.force_login(flows.person("maya"))
+    return client
+
+
+def test_fifty_of_a_thousand_rows_come_within_the_time_and_with_as_many_queries_as_one(
+    maya: Client, unknown_notice: RunFacts, request: pytest.FixtureRequest
+) -> None:
+    one_row, __ = cost(maya, "/handoffs/")
+
+    request.getfixturevalue("full_queue")
+    many_rows, seconds = cost(maya, "/handoffs/")
+
+    assert maya.get("/handoffs/").content.count(b'<tr id="row-') == 50
+    assert many_rows == one_row
+    assert seconds < LIMIT_S
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [("/handoffs/", 12), ("/handoffs/{ref}/", 32), ("/handoffs/{ref}/trail/", 20), ("/runs/", 12)],
+)
+def test_a_page_asks_a_fixed_number_of_questions(
+    maya: Client, unknown_notice: RunFacts, path: str, most: int
+) -> None:
+    assert unknown_notice.handoff is not None
+
+    asked, __ = cost(maya, path.format(ref=unknown_notice.handoff.ref))
+
+    assert asked <= most
+
+
+def test_paging_by_key_shows_every_case_once(maya: Client, full_queue: None) -> None:
+    seen: list[str] = []
+    address = "/handoffs/?view=open"
+    while address:
+        context = maya.get(address).context["queue"]
+        seen += [row.ref for row in context.rows]
+        address = context.next_url
+
+    assert len(seen) == len(set(seen)) == STORED + 1
+
+
+@pytest.mark.parametrize(
+    "path", ["/handoffs/?after=nonsense", "/handoffs/changes?since=nonsense", "/runs/?after=x"]
+)
+def test_a_mangled_address_is_refused_in_words(maya: Client, path: str) -> None:
+    answer = maya.get(path)
+
+    assert answer.status_code == 400
+    assert b"That request cannot be read" in answer.content
