@@ -19,7 +19,7 @@ from django.db import close_old_connections, connection
 from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
-from sagas.ledger.settle import DISPATCH_WINDOW_S
+from sagas.ledger.asking import DISPATCH_WINDOW_S
 from sagas.looking import look_at, version_in
 from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
 from sagas.tx import outside_transaction, retrying

@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError, connection
 from sagas import entries, planner
 from sagas.errors import CannotStep, ClaimLost
 from sagas.facts import Actor
-from sagas.ledger import approvals, batch, late, settle
+from sagas.ledger import approvals, batch, compensate, late, settle
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
 from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
@@ -132,7 +132,7 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen) -> Order:
         case Queried():
             settle.queried(desk, seen)
         case Checked():
-            if settle.checked(desk, seen):
+            if compensate.checked(desk, seen):
                 ordered = _send_compensation(desk, claim, desk.action(seen.ask.action_id))
         case _:
             assert_never(seen)
@@ -178,7 +178,7 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | 
             compensation = desk.compensations[facts.id]
             desk.move(compensation, "turn", CompensationState.DUE, actor=entries.COMPENSATOR, due_at=None)
         case planner.Resend(action=facts):
-            settle.due_again(
+            compensate.due_again(
                 desk, desk.compensations[facts.id], "repeated under its honoured key", in_doubt=True
             )
         case planner.Lose(action=facts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sagas import entries
-from sagas.ledger import batch, evidence, settle
+from sagas.ledger import batch, compensate, evidence, settle
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Evidence
@@ -123,9 +123,9 @@ def _contradiction(desk: Desk, action: Action, detail: str) -> None:
 def _of_compensation(desk: Desk, action: Action, compensation: Compensation, proof: Evidence) -> None:
     found = proof.verdict == Verdict.FOUND
     if compensation.state == CompensationState.UNKNOWN and found:
-        settle.settle_compensation(desk, action, compensation, _as_answer(proof), by=_source(proof))
+        compensate.settle(desk, action, compensation, _as_answer(proof), by=_source(proof))
     elif compensation.state == CompensationState.SENT and found:
-        settle.compensated(
+        compensate.compensated(
             desk,
             action,
             compensation,

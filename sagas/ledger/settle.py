@@ -10,23 +10,20 @@ from datetime import datetime, timedelta
 
 from sagas import entries, planner
 from sagas.facts import Actor
-from sagas.ledger import batch, evidence
+from sagas.ledger import batch, compensate, evidence
+from sagas.ledger.asking import DISPATCH_WINDOW_S, absence_is_proof, ask_again, short
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
-from sagas.models import Action, Attempt, Compensation
-from sagas.orders import Answered, Checked, ConditionSeen, PriorRead, Queried
+from sagas.models import Action, Attempt
+from sagas.orders import Answered, PriorRead, Queried
 from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState, Direction
 from tools.bindings import Unbindable, bind
 from tools.canonical import digest
-from tools.contract import CompensationKind, Contract, ErrorClass, Json
+from tools.contract import Contract, ErrorClass, Json
 from tools.outcome import Outcome, OutcomeKind, QueryAnswer, Verdict
 from tools.redact import mask, mask_text
 
-DISPATCH_WINDOW_S = 2.0
-"""No byte leaves later than this after the COMMIT of `sent` was issued (engine.md, section 3)."""
-
-_LONGEST_DETAIL = 2000
 _REFUSALS = {OutcomeKind.NOT_SENT, OutcomeKind.THROTTLED}
 
 
@@ -46,7 +43,7 @@ def answered(desk: Desk, seen: Answered) -> None:
         return
     compensation = desk.compensations[action.pk]
     if compensation.state == CompensationState.SENT:
-        _compensating(desk, action, compensation, seen)
+        compensate.answered(desk, action, compensation, seen)
 
 
 def _each(desk: Desk, whole: Action, items: list[Action], outcome: Outcome) -> None:
@@ -63,7 +60,7 @@ def _end_attempt(desk: Desk, seen: Answered) -> None:
         finished_at=desk.now,
         answer=outcome.kind.value,
         error_class=(outcome.error_class or ""),
-        detail=_short(outcome.detail),
+        detail=short(outcome.detail),
         status=outcome.status,
         duration_ms=outcome.duration_ms,
     )
@@ -97,7 +94,7 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
                 result=mask(outcome.result, contract.secret_fields),
                 provider_ref=outcome.reference,
                 error_class=ErrorClass.PARTIAL.value,
-                error_detail=_short(outcome.detail),
+                error_detail=short(outcome.detail),
             )
         case OutcomeKind.REJECTED | OutcomeKind.NOT_SENT | OutcomeKind.THROTTLED | OutcomeKind.TEMPORARY if (
             action.in_doubt
@@ -134,13 +131,13 @@ def _again(desk: Desk, action: Action, contract: Contract, outcome: Outcome) -> 
         "again",
         ActionState.PREPARED,
         actor=entries.PLANNER,
-        reason=_short(outcome.detail),
+        reason=short(outcome.detail),
         after={"error_class": error.value, "not_before": later.isoformat()},
         attempts_used=used,
         refusals=refusals,
         due_at=later,
         error_class=error.value,
-        error_detail=_short(outcome.detail),
+        error_detail=short(outcome.detail),
     )
     if outcome.kind is not OutcomeKind.THROTTLED and tries >= rule.max_attempts:
         reject(desk, action, "refuse", error, outcome.detail, entries.PLANNER)
@@ -206,14 +203,14 @@ def reject(desk: Desk, action: Action, verb: str, error: ErrorClass, detail: str
         verb,
         ActionState.REJECTED,
         actor=actor,
-        reason=_short(detail),
+        reason=short(detail),
         after={"error_class": error.value},
         settled_at=desk.now,
         due_at=None,
         unknown_since=None,
         in_doubt=False,
         error_class=error.value,
-        error_detail=_short(detail),
+        error_detail=short(detail),
     )
     compensation = desk.compensations.get(action.pk)
     if compensation is not None and compensation.state == CompensationState.REGISTERED:
@@ -230,7 +227,7 @@ def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: Acto
         "lose",
         ActionState.UNKNOWN,
         actor=actor,
-        reason=_short(detail),
+        reason=short(detail),
         after={"error_class": error.value},
         unknown_since=desk.now,
         not_found_counts_at=_absence_counts(contract, sent),
@@ -241,7 +238,7 @@ def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: Acto
             else planner.backoff(planner.rule(contract.retry, error), action.attempts_used)
         ),
         error_class=error.value,
-        error_detail=_short(detail),
+        error_detail=short(detail),
     )
 
 
@@ -286,7 +283,7 @@ def prior_read(desk: Desk, seen: PriorRead) -> None:
     later = desk.now + max(
         planner.backoff(rule, action.refusals + 1), timedelta(seconds=outcome.retry_after_s or 0.0)
     )
-    desk.set(action, refusals=action.refusals + 1, due_at=later, error_detail=_short(outcome.detail))
+    desk.set(action, refusals=action.refusals + 1, due_at=later, error_detail=short(outcome.detail))
 
 
 # --- Status queries ---------------------------------------------------------------------------------------------
@@ -307,7 +304,7 @@ def queried(desk: Desk, seen: Queried) -> None:
     evidence.store(Proof(**{**_fields(proof), "body": masked, "detail": mask_text(proof.detail)}))
     if compensation is not None:
         if compensation.state == CompensationState.UNKNOWN:
-            settle_compensation(desk, action, compensation, seen.answer)
+            compensate.settle(desk, action, compensation, seen.answer)
     elif action.state == ActionState.UNKNOWN:
         settle(desk, action, seen.answer)
     batch.derive_of(desk, action)
@@ -334,19 +331,13 @@ def settle(desk: Desk, action: Action, answer: QueryAnswer, *, by: str = "status
         case Verdict.DENIED:
             detail = f"the {by} says that it was refused: {answer.detail}"
             reject(desk, action, "deny", ErrorClass.REFUSED, detail, entries.VALIDATOR)
-        case Verdict.ABSENT if _absence_is_proof(desk, action, contract):
+        case Verdict.ABSENT if absence_is_proof(desk, action, contract):
             _absent(desk, action, contract)
         case _:
-            _ask_again(desk, action, contract, answer)
+            ask_again(desk, action, contract, answer)
     if action.state != ActionState.UNKNOWN and desk.handoff is not None and not desk.handoff.claimed_by:
         # Evidence resolves an unclaimed handoff by itself; a claimed one waits for its owner.
         desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)
-
-
-def _absence_is_proof(desk: Desk, action: Action | Compensation, contract: Contract) -> bool:
-    query = contract.status_query
-    counts_at = action.not_found_counts_at
-    return (query is None or query.authoritative) and (counts_at is None or desk.now >= counts_at)
 
 
 def _absent(desk: Desk, action: Action, contract: Contract) -> None:
@@ -370,271 +361,3 @@ def _absent(desk: Desk, action: Action, contract: Contract) -> None:
         in_doubt=False,
         due_at=desk.now + planner.backoff(rule, action.attempts_used),
     )
-
-
-def _ask_again(
-    desk: Desk, row: Action | Compensation, contract: Contract, answer: QueryAnswer, every_s: float = 2.0
-) -> None:
-    query = contract.status_query
-    every = query.every_s if query else every_s
-    longest = query.max_every_s if query else 60.0
-    wait = min(every * 2 ** min(row.queries, 10), longest)
-    later = desk.now + timedelta(seconds=wait)
-    counts_at = row.not_found_counts_at
-    if answer.verdict is Verdict.ABSENT and counts_at is not None and counts_at > desk.now:
-        later = min(later, counts_at) if later > counts_at else later
-    desk.set(row, queries=row.queries + 1, due_at=later)
-    desk.say(
-        "tool.execution.queried",
-        actor=entries.VALIDATOR,
-        step=desk.action(row.action_id).step if isinstance(row, Compensation) else row.step,
-        reason=_short(answer.detail),
-        after={"verdict": answer.verdict.value, "next_query_at": later.isoformat()},
-    )
-
-
-# --- Compensations ------------------------------------------------------------------------------------------------
-
-
-def checked(desk: Desk, seen: Checked) -> bool:
-    """Weigh the look before the leap. True: the compensating call may go out in this very commit."""
-    action = desk.action(seen.ask.action_id)
-    compensation = desk.compensations[action.pk]
-    if compensation.state != CompensationState.DUE:
-        return False
-    done, conditions = seen.already_done, seen.conditions
-    for condition in (*((done,) if done else ()), *conditions):
-        _keep_read(desk, action, compensation, condition)
-    if done is not None and done.met:
-        compensated(desk, action, compensation, "already_done", f"read: {done.detail}", entries.VALIDATOR)
-        return False
-    if (done is not None and done.met is None) or any(condition.met is None for condition in conditions):
-        _look_later(desk, action, compensation, (*((done,) if done else ()), *conditions))
-        return False
-    failed = [condition for condition in conditions if not condition.met]
-    if failed:
-        detail = "; ".join(f"not so: {condition.text} ({condition.detail})" for condition in failed)
-        _fail(desk, compensation, "stop", ErrorClass.CONFLICT, detail)
-        return False
-    return True
-
-
-def _keep_read(desk: Desk, action: Action, compensation: Compensation, seen: ConditionSeen) -> None:
-    verdict = {True: Verdict.FOUND, False: Verdict.DENIED, None: Verdict.NO_ANSWER}[seen.met]
-    evidence.store(
-        Proof(
-            run_id=desk.run.pk,
-            action_id=action.pk,
-            compensation_id=compensation.pk,
-            source="read",
-            verdict=verdict,
-            key=compensation.key,
-            detail=mask_text(f"{seen.text}: {seen.detail}"),
-            body=mask(seen.body, desk.contract(action).secret_fields),
-        )
-    )
-
-
-def _look_later(
-    desk: Desk, action: Action, compensation: Compensation, seen: tuple[ConditionSeen, ...]
-) -> None:
-    detail = "; ".join(condition.detail for condition in seen if condition.met is None)
-    rule = planner.rule(desk.contract(compensation).retry, ErrorClass.NO_ANSWER)
-    if compensation.refusals + 1 >= max(rule.max_attempts, 5):
-        _fail(desk, compensation, "stop", ErrorClass.NO_ANSWER, f"the look before the call failed: {detail}")
-        return
-    later = desk.now + planner.backoff(rule, compensation.refusals + 1)
-    desk.set(compensation, refusals=compensation.refusals + 1, due_at=later, error_detail=_short(detail))
-
-
-def _compensating(desk: Desk, action: Action, compensation: Compensation, seen: Answered) -> None:
-    outcome, verified = seen.outcome, seen.verified
-    if verified is not None:
-        _keep_read(desk, action, compensation, verified)
-    match outcome.kind:
-        case OutcomeKind.CONFIRMED if verified is None or verified.met:
-            by = "answer" if verified is None else f"read: {verified.detail}"
-            compensated(
-                desk,
-                action,
-                compensation,
-                "confirm",
-                by,
-                entries.COMPENSATOR,
-                result=outcome.result,
-                reference=outcome.reference,
-            )
-        case OutcomeKind.CONFIRMED | OutcomeKind.ACCEPTED | OutcomeKind.UNKNOWN:
-            detail = outcome.detail or (f"answered, but not read back: {verified.detail}" if verified else "")
-            _lose_compensation(
-                desk, action, compensation, outcome.error_class or ErrorClass.NO_ANSWER, detail
-            )
-        case OutcomeKind.NOT_SENT | OutcomeKind.THROTTLED | OutcomeKind.TEMPORARY:
-            _compensate_again(desk, action, compensation, outcome)
-        case OutcomeKind.REJECTED | OutcomeKind.PARTIAL if compensation.in_doubt:
-            error = outcome.error_class or ErrorClass.REFUSED
-            detail = f"the repeat was refused, the earlier try is still unknown: {outcome.detail}"
-            _lose_compensation(desk, action, compensation, error, detail)
-        case OutcomeKind.REJECTED | OutcomeKind.PARTIAL:
-            _fail(desk, compensation, "fail", outcome.error_class or ErrorClass.REFUSED, outcome.detail)
-
-
-def compensated(
-    desk: Desk,
-    action: Action,
-    compensation: Compensation,
-    verb: str,
-    by: str,
-    actor: Actor,
-    *,
-    result: Json = None,
-    reference: str = "",
-) -> None:
-    """The compensation holds. The action is compensated in the same commit, unless its effect is only mitigated."""
-    contract = desk.contract(compensation)
-    desk.move(
-        compensation,
-        verb,
-        CompensationState.CONFIRMED,
-        actor=actor,
-        after={"of": action.step, "kind": compensation.kind, "settled_by": by},
-        settled_at=desk.now,
-        settled_by=by[:200],
-        due_at=None,
-        in_doubt=False,
-        result=mask(result, contract.secret_fields),
-        provider_ref=reference,
-        error_class="",
-        error_detail="",
-    )
-    if compensation.kind != CompensationKind.MITIGATES:
-        desk.move(action, "compensated", ActionState.COMPENSATED, actor=actor)
-        batch.derive_of(desk, action)
-
-
-def _lose_compensation(
-    desk: Desk, action: Action, compensation: Compensation, error: ErrorClass, detail: str
-) -> None:
-    contract = desk.contract(compensation)
-    sent = compensation.sent_at or desk.now
-    forward = desk.contract(action)
-    settle_s = forward.status_query.settle_s if forward.status_query else 0.0
-    counts_at = sent + timedelta(seconds=DISPATCH_WINDOW_S + contract.limits.total_s + settle_s)
-    desk.move(
-        compensation,
-        "lose",
-        CompensationState.UNKNOWN,
-        actor=entries.VALIDATOR,
-        reason=_short(detail),
-        after={"error_class": error.value},
-        unknown_since=desk.now,
-        not_found_counts_at=counts_at,
-        due_at=desk.now,
-        error_class=error.value,
-        error_detail=_short(detail),
-    )
-
-
-def lose_compensation(desk: Desk, action: Action, compensation: Compensation, detail: str) -> None:
-    """The worker that made the compensating call is gone; nobody knows what became of the call."""
-    _lose_compensation(desk, action, compensation, ErrorClass.NO_ANSWER, detail)
-
-
-def settle_compensation(
-    desk: Desk, action: Action, compensation: Compensation, answer: QueryAnswer, *, by: str = "status query"
-) -> None:
-    """Let evidence settle an unknown compensation; without an answer it is asked again later. `by` as in `settle`."""
-    contract = desk.contract(compensation)
-    match answer.verdict:
-        case Verdict.FOUND:
-            compensated(
-                desk,
-                action,
-                compensation,
-                "find",
-                f"{by}: {answer.detail}",
-                entries.VALIDATOR,
-                result=answer.result,
-                reference=answer.reference,
-            )
-        case Verdict.ABSENT | Verdict.DENIED if _absence_is_proof(desk, compensation, contract):
-            due_again(desk, compensation, answer.detail)
-        case _:
-            _ask_again(desk, compensation, contract, answer)
-    settled = compensation.state != CompensationState.UNKNOWN
-    if settled and desk.handoff is not None and not desk.handoff.claimed_by:
-        desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)
-
-
-def due_again(desk: Desk, compensation: Compensation, detail: str, *, in_doubt: bool = False) -> None:
-    """The same key is due again while tries are left, else it has failed.
-
-    `in_doubt`: the earlier try was not proved absent; the key is honoured, so that a repeat is harmless.
-    """
-    contract = desk.contract(compensation)
-    error = ErrorClass(compensation.error_class) if compensation.error_class else ErrorClass.NO_ANSWER
-    rule = planner.rule(contract.retry, error)
-    spent = compensation.attempts_used >= rule.max_attempts
-    desk.move(
-        compensation,
-        "absent",
-        CompensationState.DUE,
-        actor=entries.VALIDATOR,
-        reason=_short(detail),
-        unknown_since=None,
-        in_doubt=in_doubt,
-        due_at=desk.now + planner.backoff(rule, compensation.attempts_used),
-    )
-    if spent:
-        _fail(
-            desk, compensation, "stop", error, f"{compensation.attempts_used} tries without effect: {detail}"
-        )
-
-
-def _compensate_again(desk: Desk, action: Action, compensation: Compensation, outcome: Outcome) -> None:
-    contract = desk.contract(compensation)
-    error = outcome.error_class or ErrorClass.TEMPORARY
-    rule = planner.rule(contract.retry, error)
-    free = outcome.kind in _REFUSALS
-    used = compensation.attempts_used - 1 if free else compensation.attempts_used
-    refusals = compensation.refusals + 1 if free else compensation.refusals
-    tries = refusals if free else used
-    if outcome.kind is not OutcomeKind.THROTTLED and tries >= rule.max_attempts:
-        if compensation.in_doubt:
-            _lose_compensation(desk, action, compensation, error, outcome.detail)
-        else:
-            _fail(desk, compensation, "fail", error, outcome.detail)
-        return
-    later = desk.now + max(planner.backoff(rule, tries), timedelta(seconds=outcome.retry_after_s or 0.0))
-    desk.move(
-        compensation,
-        "again",
-        CompensationState.DUE,
-        actor=entries.PLANNER,
-        reason=_short(outcome.detail),
-        after={"error_class": error.value, "not_before": later.isoformat()},
-        attempts_used=used,
-        refusals=refusals,
-        due_at=later,
-        error_class=error.value,
-        error_detail=_short(outcome.detail),
-    )
-
-
-def _fail(desk: Desk, compensation: Compensation, verb: str, error: ErrorClass, detail: str) -> None:
-    """A failed compensation holds the earlier ones; the planner hands the run to a person (S0-70)."""
-    desk.move(
-        compensation,
-        verb,
-        CompensationState.FAILED,
-        actor=entries.COMPENSATOR,
-        reason=_short(detail),
-        after={"error_class": error.value},
-        due_at=None,
-        error_class=error.value,
-        error_detail=_short(detail),
-    )
-
-
-def _short(detail: str) -> str:
-    return mask_text(detail)[:_LONGEST_DETAIL]

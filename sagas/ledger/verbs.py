@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, Looked, Obstacle, RunFacts, SignoffFacts
-from sagas.ledger import approvals, evidence, followups, settle
+from sagas.ledger import approvals, compensate, evidence, followups, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
@@ -122,7 +122,7 @@ class CommandDesk:
         action = self._action_of(row)
         self._prove(row, Verdict.FOUND, reference, looked)
         if isinstance(row, Compensation):
-            settle.compensated(
+            compensate.compensated(
                 self._desk,
                 action,
                 row,

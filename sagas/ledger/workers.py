@@ -12,7 +12,7 @@ import structlog
 from django.db import DatabaseError, connection
 
 from sagas import entries
-from sagas.ledger import batch, late, settle
+from sagas.ledger import batch, compensate, late, settle
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Attempt, Run, Worker
 from sagas.orders import Claim, Seen
@@ -149,4 +149,4 @@ def _lose_what_was_sent(desk: Desk) -> None:
             batch.derive_of(desk, action)
         compensation = desk.compensations.get(action.pk)
         if compensation is not None and compensation.state == CompensationState.SENT:
-            settle.lose_compensation(desk, action, compensation, detail)
+            compensate.lose(desk, action, compensation, detail)

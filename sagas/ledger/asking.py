@@ -1,0 +1,48 @@
+"""What asking shares, whoever is asked about: when "not there" is proof, and when to ask again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sagas import entries
+from sagas.ledger.desk import Desk
+from sagas.models import Action, Compensation
+from tools.contract import Contract
+from tools.outcome import QueryAnswer, Verdict
+from tools.redact import mask_text
+
+DISPATCH_WINDOW_S = 2.0
+"""No byte leaves later than this after the COMMIT of `sent` was issued (engine.md, section 3)."""
+
+_LONGEST_DETAIL = 2000
+
+
+def absence_is_proof(desk: Desk, action: Action | Compensation, contract: Contract) -> bool:
+    query = contract.status_query
+    counts_at = action.not_found_counts_at
+    return (query is None or query.authoritative) and (counts_at is None or desk.now >= counts_at)
+
+
+def ask_again(
+    desk: Desk, row: Action | Compensation, contract: Contract, answer: QueryAnswer, every_s: float = 2.0
+) -> None:
+    query = contract.status_query
+    every = query.every_s if query else every_s
+    longest = query.max_every_s if query else 60.0
+    wait = min(every * 2 ** min(row.queries, 10), longest)
+    later = desk.now + timedelta(seconds=wait)
+    counts_at = row.not_found_counts_at
+    if answer.verdict is Verdict.ABSENT and counts_at is not None and counts_at > desk.now:
+        later = min(later, counts_at) if later > counts_at else later
+    desk.set(row, queries=row.queries + 1, due_at=later)
+    desk.say(
+        "tool.execution.queried",
+        actor=entries.VALIDATOR,
+        step=desk.action(row.action_id).step if isinstance(row, Compensation) else row.step,
+        reason=short(answer.detail),
+        after={"verdict": answer.verdict.value, "next_query_at": later.isoformat()},
+    )
+
+
+def short(detail: str) -> str:
+    return mask_text(detail)[:_LONGEST_DETAIL]
