@@ -164,6 +164,15 @@ def test_a_second_launcher_on_the_same_data_is_refused_kindly(demo: Servers) -> 
     assert joined["DATABASE_URL"] == demo.environment["DATABASE_URL"], "the first can still be joined"
 
 
+def test_a_demo_that_is_still_starting_cannot_be_joined_yet(data: Path) -> None:
+    starting = Servers(data, Profile.DEMO)
+    starting.claim()
+    with pytest.raises(AlreadyRunning, match="just starting"):
+        running_environment(data)
+    starting.stop()
+    assert running_environment(data) is None
+
+
 def test_two_data_folders_are_served_side_by_side(ledger: Servers, data: Path) -> None:
     with embedded.serving(data, Profile.TEST) as other:
         assert query(other, "SELECT to_regclass('ledger')") == [(None,)]

@@ -36,10 +36,14 @@ def is_served(data: Path) -> bool:
 
 
 def running_environment(data: Path) -> dict[str, str] | None:
-    """The environment of the demo that runs on `data`, or None when none does."""
+    """The environment of the demo that runs on `data`, or None when none does. Raises AlreadyRunning
+    while one is starting: it cannot be joined yet.
+    """
     if not is_served(data):
         return None
     environment: dict[str, str] = json.loads((data / "environment.json").read_text())
+    if environment.keys() <= {SOCKETS}:
+        raise AlreadyRunning(f"A demo is just starting on {data}; try again in a moment.")
     return environment
 
 

@@ -77,6 +77,7 @@ class Servers:
         self._lock = lock(self.data)
         forget(self.data)
         self.sockets = self._folder(Path(tempfile.mkdtemp(prefix="amends-", dir=short_temporary_folder())))
+        publish(self.data, {SOCKETS: str(self.sockets)})  # so that they are cleared away if we are killed
         self._passwords = passwords(self.data, (SUPERUSER, OWNER, APPLICATION))
         if "DATABASE_URL" in self._embedded:
             host = quote(str(self.sockets), safe="")
