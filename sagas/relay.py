@@ -117,11 +117,16 @@ def relay_once(publish: Publish, *, limit: int = BATCH_RUNS) -> int:
 
 
 def _claim_runs(limit: int) -> list[int]:
-    """Runs with pending rows, each under an advisory lock, so that one run's events never leave out of order."""
+    """Runs with pending rows, each under an advisory lock, so that one run's events never leave out of order.
+
+    A run with a parked event waits behind it: what came later must not overtake it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT run_id FROM (SELECT DISTINCT run_id FROM sagas_outbox "
-            "WHERE published_at IS NULL AND parked_at IS NULL ORDER BY run_id LIMIT %s) pending "
+            "SELECT run_id FROM (SELECT DISTINCT run_id FROM sagas_outbox o "
+            "WHERE published_at IS NULL AND parked_at IS NULL AND NOT EXISTS ("
+            "  SELECT 1 FROM sagas_outbox p WHERE p.run_id = o.run_id AND p.parked_at IS NOT NULL) "
+            "ORDER BY run_id LIMIT %s) pending "
             "WHERE pg_try_advisory_xact_lock(%s, (run_id %% 2147483647)::int)",
             [limit, 0x0B0B],
         )

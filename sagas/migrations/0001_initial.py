@@ -245,7 +245,7 @@ class Migration(migrations.Migration):
                 ('problem', models.TextField(default='')),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('parked_at__isnull', True), ('published_at__isnull', True)), fields=['run_id', 'id'], name='outbox_pending')],
+                'indexes': [models.Index(condition=models.Q(('parked_at__isnull', True), ('published_at__isnull', True)), fields=['run_id', 'id'], name='outbox_pending'), models.Index(condition=models.Q(('parked_at__isnull', False)), fields=['run_id'], name='outbox_parked')],
             },
         ),
         migrations.CreateModel(

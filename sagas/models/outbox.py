@@ -23,7 +23,10 @@ class Outbox(models.Model):
                 fields=["run_id", "id"],
                 name="outbox_pending",
                 condition=models.Q(published_at__isnull=True, parked_at__isnull=True),
-            )
+            ),
+            models.Index(
+                fields=["run_id"], name="outbox_parked", condition=models.Q(parked_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
