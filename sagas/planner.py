@@ -179,7 +179,7 @@ def current(facts: RunFacts) -> tuple[ActionFacts, ...]:
     return tuple(
         sorted(
             (action for action in facts.actions if action.state is not ActionState.SUPERSEDED),
-            key=lambda action: (action.position, action.item),
+            key=lambda action: action.position,
         )
     )
 

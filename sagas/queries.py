@@ -74,7 +74,7 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
         ]
     facts = run_facts(
         run,
-        Action.objects.filter(run=run).order_by("position", "item", "generation"),
+        Action.objects.filter(run=run).order_by("position", "id"),
         Compensation.objects.filter(run=run).order_by("id"),
         handoffs,
         freezes,

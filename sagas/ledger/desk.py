@@ -382,7 +382,7 @@ class Desk:
             case Action():
                 return row.step if not row.item else f"{row.step}[{row.item}]"
             case Compensation() | Permit():
-                return self.action(row.action_id).step
+                return self._step_of(self.action(row.action_id))
             case _:
                 return ""
 
@@ -419,7 +419,7 @@ def open_freezes() -> tuple[datetime, tuple[FreezeFacts, ...]]:
 def load(run: Run, *, author: Author | None = None) -> Desk:
     """Everything of a run whose lock is held."""
     now, freezes = open_freezes()
-    actions = list(Action.objects.filter(run=run).order_by("position", "item", "generation"))
+    actions = list(Action.objects.filter(run=run).order_by("position", "id"))
     compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
     signed = any(row.who == Who.APPROVAL for row in compensations.values())

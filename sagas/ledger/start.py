@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -118,7 +119,7 @@ def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Defini
                 "tool": step.tool,
                 "contract_version": newest.get(step.tool, 1),
                 "args": step.args,
-                "why": step.why,
+                **({"why": step.why} if step.why else {}),
                 **({"on_rejected": step.on_rejected} if step.on_rejected else {}),
             }
             for step in steps
@@ -128,7 +129,7 @@ def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Defini
         workflow = definition_from_document(document)
     except FileProblems as problems:
         raise InvalidInput(
-            tuple((problem.where or "/steps", problem.message) for problem in problems.problems)
+            tuple((_pointer(problem.where), problem.message) for problem in problems.problems)
         ) from None
     places = {step.id: index for index, step in enumerate(steps)}
     findings = [finding for finding in check_definition(workflow) if finding.severity == "error"]
@@ -137,6 +138,11 @@ def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Defini
             tuple((f"/steps/{places.get(f.step, 0)}", f"{f.message} {f.fix}") for f in findings)
         )
     return workflow
+
+
+def _pointer(where: str) -> str:
+    """A place as the reader names it, `steps[1].why`, as a JSON pointer."""
+    return "/" + re.sub(r"\[(\d+)\]", r"/\1", where).replace(".", "/") if where else "/steps"
 
 
 def _parent(parent_ref: str) -> Run | None:

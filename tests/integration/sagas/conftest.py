@@ -1,12 +1,14 @@
 """Published contracts and definitions, and a driver that drains in this very process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
 from django.conf import settings
+from django.db import connections
+from pytest_django import DjangoDbBlocker
 
 from sagas import api
 from sagas.executor import Drain
@@ -20,13 +22,33 @@ AGENT = Actor(kind=ActorKind.AGENT, id="agent:shop", name="Shop agent", role="ag
 OPERATOR = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator")
 
 
+@pytest.fixture(scope="session")
+def shelf(
+    empty_tables: Callable[[], None], fresh_database: str, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Callable[[], None]]:
+    """Puts the shipped catalogue and the example definitions, published once, back into emptied tables."""
+    with django_db_blocker.unblock():
+        for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
+            api.publish_contract(read_contract(path), actor=OPERATOR)
+        for path in sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in (".toml", ".json")):
+            api.publish_definition(read_definition(path), actor=OPERATOR)
+        connections.close_all()
+    tables = ("sagas_contractversion", "sagas_definitionversion")
+    with psycopg.connect(fresh_database, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA shelf")
+        for table in tables:
+            connection.execute(f"CREATE TABLE shelf.{table} AS TABLE {table}")
+        empty_tables()
+        put_back = "; ".join(
+            f"INSERT INTO {table} OVERRIDING SYSTEM VALUE TABLE shelf.{table}" for table in tables
+        )
+        yield lambda: connection.execute(put_back) and None
+
+
 @pytest.fixture
-def published(db_clean: None, simulator: Simulator) -> None:
+def published(db_clean: None, simulator: Simulator, shelf: Callable[[], None]) -> None:
     """The shipped catalogue and the example definitions."""
-    for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
-        api.publish_contract(read_contract(path), actor=OPERATOR)
-    for name in ("order_fulfilment.toml", "bank_opening.toml", "ticket_crm_notice.json"):
-        api.publish_definition(read_definition(ROOT / "examples" / name), actor=OPERATOR)
+    shelf()
 
 
 class Clock:

@@ -1,0 +1,118 @@
+"""Calls over many: partial success, re-entry and compensation, item by item (S0-56)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sagas import api
+from sagas.facts import RunFacts
+from sagas.models import Entry
+from sagas.states import ActionState, RunState
+from tests.conftest import Simulator
+from tests.integration.sagas.conftest import Clock, settle
+from tests.integration.sagas.test_commands import on_the_desk
+
+
+def batch(size: int) -> dict[str, Any]:
+    items = [{"id": f"ART-{number}"} for number in range(1, size + 1)]
+    return {"batch": "B-77", "label": "summer", "items": items}
+
+
+def item_states(facts: RunFacts) -> dict[str, str]:
+    return {item.item: item.state.value for item in facts.action("relabel").items}
+
+
+@pytest.mark.requirement("S0-56")
+def test_every_item_of_a_batch_has_a_state_and_a_key_of_its_own(
+    simulator: Simulator, drained: Callable[..., RunFacts]
+) -> None:
+    facts = drained("batch_relabel", batch(5))
+
+    assert facts.state is RunState.COMPLETED
+    assert set(item_states(facts).values()) == {"confirmed"}
+    assert len({item.key for item in facts.action("relabel").items}) == 5
+
+
+@pytest.mark.requirement("S0-56", "S1-18")
+def test_seven_of_two_hundred_fail_and_a_person_sees_just_these(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
+) -> None:
+    refused = [f"ART-{number}" for number in (3, 30, 60, 90, 120, 150, 180)]
+    simulator.plan({"tool": "relabel_items", "mode": "ok", "items": refused, "item_state": "locked"})
+
+    facts = drained("batch_relabel", batch(200))
+
+    assert facts.state is RunState.HANDOFF
+    assert facts.action("relabel").state is ActionState.PARTIAL
+    assert [name for name, state in item_states(facts).items() if state == "rejected"] == refused
+
+    simulator.plan({"tool": "relabel_items", "mode": "ok"})
+    with on_the_desk(facts) as desk:
+        desk.retry("relabel", items=tuple(refused[:5]))
+    facts = settle(facts.ref, clock)
+
+    states = item_states(facts)
+    assert [states[name] for name in refused] == ["confirmed"] * 5 + ["rejected"] * 2
+    second = [record for record in simulator.ledger(tool="relabel_items", kind="arrived")][-1]
+    assert second["key"] != facts.action("relabel").key
+
+
+@pytest.mark.requirement("S0-56", "S2-5")
+def test_a_batch_is_compensated_item_by_item_in_reverse_and_only_what_took_effect(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
+) -> None:
+    simulator.plan({"tool": "relabel_items", "mode": "ok", "items": ["ART-2"], "item_state": "locked"})
+    facts = drained("batch_relabel", batch(4))
+
+    with on_the_desk(facts) as desk:
+        desk.compensate()
+    facts = settle(facts.ref, clock)
+
+    assert facts.state is RunState.COMPENSATED
+    assert item_states(facts) == {
+        "ART-1": "compensated",
+        "ART-2": "rejected",
+        "ART-3": "compensated",
+        "ART-4": "compensated",
+    }
+    order = [
+        entry.step
+        for entry in Entry.objects.filter(run_ref=facts.ref, name="tool.compensation.succeeded").order_by(
+            "seq"
+        )
+    ]
+    assert order == ["relabel[ART-4]", "relabel[ART-3]", "relabel[ART-1]"]
+    assert len(simulator.ledger(tool="restore_label", kind="effect")) == 3
+
+
+@pytest.mark.requirement("S0-56", "S3-8")
+def test_a_lost_answer_of_a_batch_is_asked_for_item_by_item_and_nothing_is_done_twice(
+    simulator: Simulator, drained: Callable[..., RunFacts]
+) -> None:
+    simulator.plan({"tool": "relabel_items", "mode": "applied_no_answer", "attempts": [1]})
+
+    facts = drained("batch_relabel", batch(4))
+
+    assert facts.state is RunState.COMPLETED
+    assert set(item_states(facts).values()) == {"confirmed"}
+    assert len(simulator.ledger(tool="relabel_items", kind="effect")) == 4
+
+
+@pytest.mark.requirement("S0-23", "S0-24", "S0-25")
+def test_accepting_the_rest_opens_the_task_that_the_end_state_names(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
+) -> None:
+    simulator.plan({"tool": "relabel_items", "mode": "ok", "items": ["ART-2"], "item_state": "locked"})
+    facts = drained("batch_relabel", batch(3))
+    looked = api.look(facts, "mark_acceptable")
+
+    with on_the_desk(facts) as desk:
+        desk.mark_acceptable(end_state="rest_by_hand", looked=looked)
+    facts = api.run_facts(facts.ref)
+    (follow_up,) = [row.ref for row in api.runs().rows if row.ref != facts.ref]
+    remedy = settle(follow_up, clock)
+
+    assert facts.state is RunState.CLOSED_ACCEPTED
+    assert remedy.state is RunState.COMPLETED
+    assert len(simulator.ledger(tool="create_task", kind="effect")) == 1
