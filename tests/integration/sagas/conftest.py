@@ -42,7 +42,11 @@ def shelf(
         put_back = "; ".join(
             f"INSERT INTO {table} OVERRIDING SYSTEM VALUE TABLE shelf.{table}" for table in tables
         )
-        yield lambda: connection.execute(put_back) and None
+
+        def put() -> None:
+            connection.execute(put_back)
+
+        yield put
 
 
 @pytest.fixture

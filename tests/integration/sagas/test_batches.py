@@ -54,7 +54,7 @@ def test_seven_of_two_hundred_fail_and_a_person_sees_just_these(
 
     states = item_states(facts)
     assert [states[name] for name in refused] == ["confirmed"] * 5 + ["rejected"] * 2
-    second = [record for record in simulator.ledger(tool="relabel_items", kind="arrived")][-1]
+    second = simulator.ledger(tool="relabel_items", kind="arrived")[-1]
     assert second["key"] != facts.action("relabel").key
 
 
