@@ -16,19 +16,19 @@ from sagas.models import ContractVersion, DefinitionVersion
 from tools import lint
 from tools.contract import Compensation, Condition, Contract, Json
 from tools.definition import Definition
-from tools.reader import contract_from_document, definition_from_document
+from tools.reader import published_contract, published_definition
 
 
 @lru_cache(maxsize=512)
 def _contract(pk: int) -> Contract:
     row = ContractVersion.objects.get(pk=pk)
-    return contract_from_document(row.document)
+    return published_contract(row.document)
 
 
 @lru_cache(maxsize=256)
 def _definition(pk: int) -> Definition:
     row = DefinitionVersion.objects.get(pk=pk)
-    return definition_from_document(row.document)
+    return published_definition(row.document)
 
 
 @lru_cache(maxsize=256)

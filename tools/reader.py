@@ -75,6 +75,16 @@ def definition_from_document(document: Json) -> Definition:
     return _definition(document)
 
 
+def published_contract(document: Json) -> Contract:
+    """A contract from a document that was checked when it was published; not checked again."""
+    return _contract(document)
+
+
+def published_definition(document: Json) -> Definition:
+    """A definition from a document that was checked when it was published; not checked again."""
+    return _definition(document)
+
+
 def _contract_faults(document: Json) -> list[Fault]:
     return faults_of_form(document, "contract") or list(faults_of_contract(document))
 
@@ -257,6 +267,8 @@ __all__ = [
     "Problem",
     "contract_from_document",
     "definition_from_document",
+    "published_contract",
+    "published_definition",
     "read_contract",
     "read_definition",
     "read_document",
