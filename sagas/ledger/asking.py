@@ -18,6 +18,7 @@ _LONGEST_DETAIL = 2000
 
 
 def absence_is_proof(desk: Desk, action: Action | Compensation, contract: Contract) -> bool:
+    """Whether "not there" proves that it never took effect: an authoritative query, asked after every limit."""
     query = contract.status_query
     counts_at = action.not_found_counts_at
     return (query is None or query.authoritative) and (counts_at is None or desk.now >= counts_at)
@@ -26,6 +27,7 @@ def absence_is_proof(desk: Desk, action: Action | Compensation, contract: Contra
 def ask_again(
     desk: Desk, row: Action | Compensation, contract: Contract, answer: QueryAnswer, every_s: float = 2.0
 ) -> None:
+    """Put the next query off, ever longer up to the contract's limit, and leave an entry of this one's answer."""
     query = contract.status_query
     every = query.every_s if query else every_s
     longest = query.max_every_s if query else 60.0
@@ -45,4 +47,5 @@ def ask_again(
 
 
 def short(detail: str) -> str:
+    """A detail fit to be stored: secrets masked, length bounded."""
     return mask_text(detail)[:_LONGEST_DETAIL]

@@ -75,6 +75,7 @@ def _look_later(
 
 
 def answered(desk: Desk, action: Action, compensation: Compensation, seen: Answered) -> None:
+    """Record the answer to a compensating call; done only once it is read back where the contract says so."""
     outcome, verified = seen.outcome, seen.verified
     if verified is not None:
         _keep_read(desk, action, compensation, verified)

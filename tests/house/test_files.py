@@ -19,8 +19,8 @@ LONGER_FOR_A_REASON = {
     "sagas/facts.py": "every value that crosses the door, one list to read",
     "sagas/ledger/advance.py": "one step of a claimed run, a branch for every decision of the planner",
     "sagas/ledger/desk.py": "the one place where rows move; its parts share the lock and the entries",
-    "sagas/ledger/settle.py": "every outcome of a call in one place, so that none is treated twice",
     "sagas/ledger/verbs.py": "what a person's verb does to a run, on one desk",
+    "sagas/queries.py": "what people and agents read, all under the same rules of paging and masking",
     "tools/schemas.py": "two JSON Schemas as data",
 }
 LONGEST_TEST = 500
