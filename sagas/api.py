@@ -27,7 +27,13 @@ from sagas.looks import look, look_signoff
 from sagas.models import Handoff
 from sagas.obstacles import HIGHEST_ESCALATION, obstacle, targets
 from sagas.previews import preview, signed_call
-from sagas.published import check_definition, store_contract, store_definition, waivers_of
+from sagas.published import (
+    check_definition,
+    newest_contract,
+    store_contract,
+    store_definition,
+    waivers_of,
+)
 from sagas.reasons import Reason
 from sagas.relay import ring
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
@@ -60,6 +66,7 @@ __all__ = [
     "look",
     "look_signoff",
     "mark_word",
+    "newest_contract",
     "next_allowed",
     "now",
     "obstacle",

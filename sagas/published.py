@@ -198,6 +198,12 @@ def waivers_of(name: str, version: int) -> tuple[WaiverFacts, ...]:
     )
 
 
+def newest_contract(tool: str) -> Contract | None:
+    """The newest published contract of a tool, None if there is none."""
+    pk = ContractVersion.objects.filter(tool=tool).order_by("-version").values_list("pk", flat=True).first()
+    return None if pk is None else _contract(pk)
+
+
 def newest_versions() -> dict[str, int]:
     """The newest published version of every tool's contract."""
     rows = ContractVersion.objects.values("tool").annotate(newest=models.Max("version"))

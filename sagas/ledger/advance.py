@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from sagas import entries, planner
@@ -302,6 +303,8 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
         sent_at=desk.now,
     )
     headers = {"Amends-Fence": str(claim.fence)}
+    if contract.callback is not None and contract.callback.header and settings.CALLBACK_URL:
+        headers[contract.callback.header] = f"{settings.CALLBACK_URL.rstrip('/')}/{contract.tool}"
     if contract.prior_state is not None and contract.prior_state.if_match and action.prior_version:
         headers["If-Match"] = action.prior_version
     return Call(

@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import path, re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from workbench.api import problems, views
+from workbench.api import callbacks, problems, views
 
 app_name = "api"
 
@@ -17,5 +17,6 @@ urlpatterns = [
     path("handoffs/<str:ref>/previews", views.Previews.as_view(), name="previews"),
     path("handoffs/<str:ref>/commands/<slug:verb>", views.Commands.as_view(), name="command"),
     path("commands/<slug:verb>", views.Commands.as_view(), name="system-command"),
+    path("callbacks/<slug:tool>", callbacks.Callbacks.as_view(), name="callback"),
     re_path(r"^(?P<path>.*)$", csrf_exempt(login_not_required(problems.not_found))),
 ]

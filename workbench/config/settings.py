@@ -120,6 +120,9 @@ if env.text("DATABASE_OWNER_URL", ""):
 
 # Contracts name a system, never a host: {"stock": "http://127.0.0.1:4711/stock"}.
 TOOL_SYSTEMS = env.string_map("AMENDS_SYSTEMS")
+# Where systems report the end of what they had only accepted; "" = they are asked instead.
+CALLBACK_URL = env.text("AMENDS_CALLBACK_URL", "")
+CALLBACK_SECRETS = env.string_map("AMENDS_CALLBACK_SECRETS")
 # The simulator's ledger and its switches; for the demo and the tests only.
 SIMULATOR_ADMIN_URL = env.text("SIMULATOR_ADMIN_URL", "")
 

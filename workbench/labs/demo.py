@@ -129,7 +129,12 @@ class Demo:
         wait_for("the simulated world", announcement.exists, self.tend)
         announced = json.loads(announcement.read_text())
         self.admin_url = announced["admin_url"]
-        return {"AMENDS_SYSTEMS": json.dumps(announced["systems"]), "SIMULATOR_ADMIN_URL": self.admin_url}
+        return {
+            "AMENDS_SYSTEMS": json.dumps(announced["systems"]),
+            "AMENDS_CALLBACK_URL": f"{self.web_url}api/v1/callbacks",
+            "AMENDS_CALLBACK_SECRETS": json.dumps({"jobs": announced["callback_secret"]}),
+            "SIMULATOR_ADMIN_URL": self.admin_url,
+        }
 
 
 def migrate() -> None:
