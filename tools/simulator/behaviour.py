@@ -111,9 +111,11 @@ def problems(rule: Json) -> list[str]:
         isinstance(attempts, list) and all(type(n) is int and n > 0 for n in attempts)
     ):
         found.append("attempts is a list of numbers from 1")
-    items = rule.get("items", [])
-    if not (isinstance(items, list) and all(isinstance(item, str) for item in items)):
-        found.append("items is a list of ids")
+    for name in ("items", "match"):
+        texts = rule.get(name, [])
+        one = name == "match" and isinstance(texts, str)
+        if not one and not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            found.append("items is a list of ids" if name == "items" else "match is text, or a list of texts")
     if rule.get("per", "key") not in {"key", "rule"}:
         found.append("per is key or rule")
     for name in ("times", "delay_ms", "bytes", "status"):
@@ -125,6 +127,11 @@ def problems(rule: Json) -> list[str]:
 def subject_of(call: Call) -> str:
     """Whose tries are counted together: the key, and for a call without one its address and content."""
     return call.key or f"{call.method} {call.target} {json.dumps(call.body, sort_keys=True)}"
+
+
+def _wanted(rule: Mapping[str, Json]) -> list[str]:
+    match = rule.get("match", [])
+    return [match] if isinstance(match, str) else list(match)
 
 
 def _drawn(rule: Mapping[str, Json], subject: str, attempt: int) -> bool:
@@ -177,7 +184,7 @@ def choose(tables: Tables, *, tool: str, system: str, call: Call) -> tuple[Cours
     for id_, rule, used in tables.rules():
         if rule.get("tool", "*") not in {tool, "*"} or rule.get("system", system) != system:
             continue
-        if rule.get("match") and str(rule["match"]) not in haystack:
+        if not all(text in haystack for text in _wanted(rule)):
             continue
         attempt = tables.count_try(id_, subject if rule.get("per", "key") == "key" else "")
         if "attempts" in rule and attempt not in rule["attempts"]:
