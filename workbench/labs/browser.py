@@ -64,7 +64,7 @@ class _Reader(HTMLParser):
         name = given.get("name", "")
         if tag == "input" and name == "act":
             self.page.acts.append(given.get("value", ""))
-        if self._form is None or not name and tag != "option":
+        if self._form is None or (not name and tag != "option"):
             return
         if tag == "input":
             if given.get("type") in ("radio", "checkbox") and "checked" not in given:

@@ -199,7 +199,7 @@ def _mail_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
     ref = _case(chapter, chapter.reason)
     desk = Desk(people["jonas"], ref)
     desk.act("mark_acceptable", expect=409, end_state="notice_by_hand")
-    ticket = str(_facts(chapter).action("open_ticket").result["ticket_id"])
+    ticket = _facts(chapter).action("open_ticket").provider_ref
     outside.third_party(kind="ticket", id=ticket, body={"labels": ["notice-by-hand"]})
     desk.act("mark_acceptable", end_state="notice_by_hand")
     _ends(chapter, "closed_accepted")
