@@ -80,14 +80,19 @@ function reveal(target) {
   if (panel && wanted) panel.scrollTop += wanted.getBoundingClientRect().top - panel.getBoundingClientRect().top - 48;
 }
 
-// --- Small comforts: copy buttons, the help sheet ---------------------------------------------------------
+// --- Small comforts: copy buttons, dialogs, the help sheet ------------------------------------------------
 
 function wake() {
+  // A dialog that came open, because something in it needs fixing, keeps the focus inside like any other.
+  all("dialog.dlg[open]").forEach((dialog) => { if (!dialog.matches(":modal")) { dialog.close(); dialog.showModal(); } });
   if (navigator.clipboard) all("[data-copy][hidden]").forEach((button) => { button.hidden = false; });
 }
 body.addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) navigator.clipboard.writeText(copy.dataset.copy);
+  const opener = event.target.closest("[data-dialog]");
+  if (opener) { event.preventDefault(); document.getElementById(opener.dataset.dialog)?.showModal(); }
+  if (event.target.closest("[data-close]")) { event.preventDefault(); event.target.closest("dialog").close(); }
   const sheet = event.target.closest("[data-sheet]");
   if (sheet && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
@@ -102,7 +107,7 @@ async function openSheet(address) {
 
 // --- Keys: pick and move ----------------------------------------------------------------------------------
 
-const links = { g: { h: "/handoffs/", r: "/runs/" } };
+const links = { g: { h: "/handoffs/", s: "/signoffs/", r: "/runs/" } };
 let prefix = "";
 
 function move(selector, by) {
@@ -115,6 +120,12 @@ function move(selector, by) {
   row?.classList.add("cur");
   row?.setAttribute("aria-current", "true");
   next.focus();
+}
+
+function select(text) {
+  if (!text) return;
+  text.focus();
+  getSelection().selectAllChildren(text);
 }
 
 function pick(key) {
@@ -132,6 +143,7 @@ const actions = {
   u: () => $("[data-key=fresh]")?.click(),
   n: () => $("#comment")?.focus(),
   v: () => $("[data-key=use]")?.focus(),
+  d: () => select($("[data-key=digest]")),
   j: () => (page === "case" ? move(".step > summary", 1) : move(".q .ttl, .rl .ttl", 1)),
   k: () => (page === "case" ? move(".step > summary", -1) : move(".q .ttl, .rl .ttl", -1)),
   o: () => { const step = document.activeElement?.closest("details"); if (step) step.open = !step.open; },

@@ -55,6 +55,11 @@ class Reader:
         """How many cases each saved view holds, capped."""
         return api.queue_counts(self.actor.id)
 
+    @cached_property
+    def signoffs(self) -> int:
+        """How many requests wait for a signature, capped."""
+        return api.signoffs_open()
+
     @property
     def htmx(self) -> bool:
         """Whether a part of a page is wanted."""
@@ -143,6 +148,7 @@ def frame(reader: Reader, section: str) -> shell.Shell:
         person=reader.person,
         role=reader.actor.role,
         counts=reader.counts,
+        signoffs=reader.signoffs,
         freezes=reader.freezes,
         clock=reader.clock,
         search=reader.request.GET.get("q", "") if section in ("queue", "runs") else "",

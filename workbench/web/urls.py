@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from workbench.web.views import account, case, freeze, queue, runs, search, session, trail
+from workbench.web.views import account, case, freeze, queue, runs, search, session, signoffs, trail
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -19,6 +19,12 @@ urlpatterns = [
     path("handoffs/<str:ref>/claim/", queue.claim, name="claim"),
     path("handoffs/<str:ref>/changes/", case.changes, name="case-changes"),
     path("handoffs/<str:ref>/trail/", trail.trail, name="trail"),
+    path("signoffs/", signoffs.signoffs, name="signoffs"),
+    path("signoffs/changes", signoffs.news, name="signoffs-changes"),
+    path("signoffs/<str:ref>/", signoffs.signoff, name="signoff"),
+    path("signoffs/<str:ref>/changes/", signoffs.changes, name="signoff-changes"),
+    path("signoffs/<str:ref>/sign/", signoffs.decide, {"verb": "sign"}, name="signoff-sign"),
+    path("signoffs/<str:ref>/reject/", signoffs.decide, {"verb": "reject"}, name="signoff-reject"),
     path("runs/", runs.runs, name="runs"),
     path("runs/<str:ref>/", runs.run, name="run"),
     path("search/", search.search, name="search"),

@@ -38,6 +38,8 @@ class Told:
 
 _ICONS = {
     "human.handoff.started": "hand",
+    "approval.requested": "sign",
+    "approval.settled": "sign",
     "tool.execution.started": "sent",
     "tool.execution.succeeded": "ok",
     "tool.execution.failed": "bad",
@@ -96,6 +98,9 @@ _SENTENCES: dict[str, Words] = {
     "human.handoff.released": gettext_lazy("{who} released the case."),
     "human.handoff.resolved": gettext_lazy("{who} closed the case."),
     "human.handoff.commented": gettext_lazy("{who} commented."),
+    "approval.requested": gettext_lazy("{who} asked for a signature on the compensation of {step}."),
+    "approval.consumed": gettext_lazy("The signature on the compensation of {step} was used."),
+    "approval.lapsed": gettext_lazy("The signature on the compensation of {step} is void: it was not used."),
     "tool.compensation.approval.requested": gettext_lazy("{who} asked for a sign-off."),
     "tool.compensation.approval.settled": gettext_lazy("The sign-off is settled."),
     "human.handoff.accepted": gettext_lazy("{who} accepted the state as it is."),
@@ -107,6 +112,12 @@ _SENTENCES: dict[str, Words] = {
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
     "system.frozen": gettext_lazy("{who} froze the system."),
     "system.unfrozen": gettext_lazy("{who} lifted a freeze."),
+}
+_SIGNOFFS: dict[str, Words] = {
+    "granted": gettext_lazy("{who} signed the compensation of {step}."),
+    "rejected": gettext_lazy("{who} did not sign the compensation of {step}."),
+    "expired": gettext_lazy("Nobody signed the compensation of {step} in time."),
+    "withdrawn": gettext_lazy("The request to sign the compensation of {step} is void."),
 }
 _VERBS: dict[str, Words] = {
     "query_status": gettext_lazy("{who} asked for the status of {step}."),
@@ -129,6 +140,11 @@ _MACHINERY = frozenset(
         "tool.compensation.registered",
         "run.settled",
         "run.recovering",
+        "run.approval.requested",
+        "run.approval.settled",
+        "tool.compensation.approval.requested",
+        "tool.compensation.approval.settled",
+        "approval.consumed",
         "tool.prior_state.read",
     }
 )
@@ -204,6 +220,8 @@ def _sentence(entry: EntryFacts, who: str) -> SafeString:
         "step": text.strong(entry.step or "…"),
         "target": _state(entry.target),
     }
+    if entry.name == "approval.settled" and entry.target in _SIGNOFFS:
+        return text.say(_SIGNOFFS[entry.target], **parts)
     if entry.name in _SENTENCES:
         return text.say(_SENTENCES[entry.name], **parts)
     if entry.name == REFUSED:
@@ -219,7 +237,6 @@ def _sentence(entry: EntryFacts, who: str) -> SafeString:
             _("{who}: {name}, {source} → {target}"),
             name=entry.name,
             source=_state(entry.source),
-            target=_state(entry.target),
             **parts,
         )
     return text.say(_("{who}: {name}"), name=entry.name, **parts)

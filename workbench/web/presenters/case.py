@@ -14,7 +14,7 @@ from sagas.facts import ActionFacts, HandoffFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
-from workbench.web.presenters import marks, reasons, steps, text
+from workbench.web.presenters import marks, reasons, signoffs, steps, text
 from workbench.web.presenters.clock import Clock, Due
 from workbench.web.presenters.queue import sentence_join
 from workbench.web.presenters.words import Words
@@ -85,6 +85,7 @@ class Case:
     trail_url: str
     changes_url: str
     read_at: str
+    signoffs: tuple[signoffs.Pending, ...] = ()
 
 
 def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, level: str) -> Case:
@@ -121,6 +122,7 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         trail_url=reverse("trail", args=[handoff.ref]),
         changes_url=reverse("case-changes", args=[handoff.ref]),
         read_at=clock.time(facts.now),
+        signoffs=signoffs.pending(facts.actions, clock),
     )
 
 

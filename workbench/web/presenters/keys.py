@@ -32,6 +32,7 @@ def groups() -> tuple[KeyGroup, ...]:
                 Key(keys=("?",), does=_("this list")),
                 Key(keys=("/",), does=_("search")),
                 Key(keys=("G", "H"), does=_("handoffs")),
+                Key(keys=("G", "S"), does=_("sign-offs")),
                 Key(keys=("G", "R"), does=_("runs")),
                 Key(keys=("Esc",), does=_("close, go back")),
             ),
@@ -61,6 +62,15 @@ def groups() -> tuple[KeyGroup, ...]:
                 Key(keys=("V",), does=_("go to “use the new version”")),
                 Key(keys=("N",), does=_("comment")),
                 Key(keys=("G", "T"), does=_("decision trail")),
+            ),
+        ),
+        KeyGroup(
+            name=_("Sign-off"),
+            keys=(
+                Key(keys=("S",), does=_("go to the signature")),
+                Key(keys=("X",), does=_("go to “reject”")),
+                Key(keys=("D",), does=_("select the digest")),
+                Key(keys=("Ctrl", "Enter"), does=_("sign what is shown")),
             ),
         ),
     )

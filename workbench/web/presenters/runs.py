@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow
-from workbench.web.presenters import activity, marks, steps, text, words
+from workbench.web.presenters import activity, marks, signoffs, steps, text, words
 from workbench.web.presenters.activity import Told
 from workbench.web.presenters.case import title
 from workbench.web.presenters.clock import Clock
@@ -68,6 +68,7 @@ class Run:
     effects_left: tuple[str, ...]
     intent: str
     next_url: str
+    signoffs: tuple[signoffs.Pending, ...] = ()
 
 
 def run(
@@ -107,6 +108,7 @@ def run(
         effects_left=facts.effects_left,
         intent=facts.intent,
         next_url=f"{url}?{urlencode({'after': last})}" if full and last else "",
+        signoffs=signoffs.pending(facts.actions, clock),
     )
 
 

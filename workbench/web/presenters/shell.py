@@ -17,7 +17,18 @@ from workbench.web.presenters.words import Words
 
 SHEETS = tuple(
     f"css/{name}.css"
-    for name in ("tokens", "base", "icons", "components", "layout", "queue", "case", "decide", "print")
+    for name in (
+        "tokens",
+        "base",
+        "icons",
+        "components",
+        "layout",
+        "queue",
+        "case",
+        "decide",
+        "signoffs",
+        "print",
+    )
 )
 
 
@@ -79,6 +90,7 @@ def shell(
     person: Person | None,
     role: str,
     counts: Mapping[str, int],
+    signoffs: int,
     freezes: Iterable[FreezeFacts],
     clock: Clock,
     search: str = "",
@@ -89,7 +101,7 @@ def shell(
         lang=lang,
         env=env,
         section=section,
-        nav=_nav(section, counts) if person else (),
+        nav=_nav(section, counts, signoffs) if person else (),
         freezes=tuple(_banner(freeze, clock) for freeze in in_force) if person else (),
         freeze_ids=freeze_ids(in_force),
         person=person.display_name if person else "",
@@ -106,13 +118,20 @@ def freeze_ids(freezes: Iterable[FreezeFacts]) -> str:
     return ".".join(str(freeze.id) for freeze in freezes) or "0"
 
 
-def _nav(section: str, counts: Mapping[str, int]) -> tuple[NavGroup, ...]:
+def _nav(section: str, counts: Mapping[str, int], signoffs: int) -> tuple[NavGroup, ...]:
     open_ = capped(counts["open"]) if counts.get("open") else ""
     handoffs = NavLink(
         name=_("Handoffs"), url=reverse("queue"), icon="inbox", current=section == "queue", count=open_
     )
+    waiting = NavLink(
+        name=_("Sign-offs"),
+        url=reverse("signoffs"),
+        icon="sign",
+        current=section == "signoffs",
+        count=capped(signoffs) if signoffs else "",
+    )
     runs = NavLink(name=_("Runs"), url=reverse("runs"), icon="flow", current=section == "runs")
-    return (NavGroup(name=_("Work"), links=(handoffs, runs)),)
+    return (NavGroup(name=_("Work"), links=(handoffs, waiting, runs)),)
 
 
 def _banner(freeze: FreezeFacts, clock: Clock) -> FreezeBanner:

@@ -38,6 +38,7 @@ STATES: dict[str, StateWord] = {
     "compensation_unknown": StateWord(icon="unk", word=_("Compensation unknown"), tone="unkt"),
     "compensation_failed": StateWord(icon="compfailed", word=_("Compensation failed"), tone="badt"),
     "awaiting_approval": StateWord(icon="held", word=_("Waiting")),
+    "waiting": StateWord(icon="held", word=_("Waiting")),
     "accepted": StateWord(icon="kept", word=_("Accepted")),
     "skipped": StateWord(icon="skip", word=_("Skipped")),
     "superseded": StateWord(icon="skip", word=_("Replaced")),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sagas import api
 from workbench.commands import dispatch
+from workbench.policies import Permission, why_not_permitted
 from workbench.web.casepage import picture
 from workbench.web.page import Reader, part, reads, render, stamped, unchanged
 from workbench.web.presenters import case as case_words
@@ -23,13 +24,17 @@ from workbench.web.views.parts import freeze_banner
 PAGE = 50
 _CURSOR = re.compile(r"[0-9]{1,20}:[0-9]{1,20}:[0-9,]{0,20000}")
 _VIEWS = frozenset(code for code, __ in VIEWS)
+LANDINGS = ((Permission.SIGN, "signoffs"), (Permission.READ, "queue"), (Permission.FREEZE, "freeze"))
 
 
 @require_GET
-@reads()
+@reads(None)
 def home(reader: Reader) -> HttpResponse:
-    """Where the brand leads: the queue."""
-    return redirect("queue")
+    """Where a login and the brand lead: to what this person is here for, and may see."""
+    for permission, page in LANDINGS:
+        if why_not_permitted(actor=reader.actor, roles=reader.roles, permission=permission) is None:
+            return redirect(page)
+    return redirect("account")
 
 
 @require_GET

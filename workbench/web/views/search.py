@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
@@ -19,7 +20,12 @@ from workbench.web.page import Reader, reads
 def search(reader: Reader) -> HttpResponse:
     """Exact references first."""
     wanted = reader.request.GET.get("q", "").strip()[:200]
-    for read, page in ((api.handoff_facts, "case"), (api.run_facts, "run")):
+    pages: tuple[tuple[Callable[[str], object], str], ...] = (
+        (api.handoff_facts, "case"),
+        (api.run_facts, "run"),
+        (api.signoff_facts, "signoff"),
+    )
+    for read, page in pages:
         try:
             read(wanted)
         except NotFound:
