@@ -102,6 +102,30 @@ def _step_becomes(chapter: Chapter, step: str, state: str) -> RunFacts:
     return _until(chapter, f"{state} at {step}", lambda facts: facts.action(step).state.value == state)
 
 
+def _ask(desk: Desk, chapter: Chapter, step: str) -> bool:
+    """Query the status of a step; False when the engine asked by itself first and the page was rightly refused."""
+    return _unless(
+        lambda facts: facts.action(step).state.value != "unknown", desk, chapter, f"query_status.{step}"
+    )
+
+
+def _go_on(desk: Desk, chapter: Chapter) -> bool:
+    """Let the run go on; False when it had gone on by itself."""
+    return _unless(lambda facts: facts.state.value != "handoff", desk, chapter, "resume")
+
+
+def _unless(moved: Callable[[RunFacts], bool], desk: Desk, chapter: Chapter, pick: str) -> bool:
+    if moved(_facts(chapter)):
+        return False
+    try:
+        desk.act(pick)
+    except NotSettled:
+        if moved(_facts(chapter)):
+            return False
+        raise
+    return True
+
+
 def _must(condition: bool, otherwise: str) -> None:
     if not condition:
         raise NotSettled(otherwise)
@@ -120,14 +144,11 @@ def _notice_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
         "a blind retry of an unknown irreversible step is offered",
     )
     outside.heal("query_notice", match=_facts(chapter).ref)
-    answer = desk.act("query_status.send_notice")
-    again = desk.who.post(desk.last)
-    _must(
-        answer.status in (200, 202) and again.status == 200,
-        f"a second click was answered with {again.status}",
-    )
+    if _ask(desk, chapter, "send_notice"):
+        again = desk.who.post(desk.last)
+        _must(again.status == 200, f"a second click was answered with {again.status}")
     _step_becomes(chapter, "send_notice", "confirmed")
-    desk.act("resume")
+    _go_on(desk, chapter)
     _ends(chapter, "completed")
     _must(
         outside.effects(business=business, tool="send_notice") == ["send_notice"],
@@ -142,7 +163,7 @@ def _notice_lost(people: Mapping[str, Visitor], outside: Outside) -> str:
     ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
     desk = Desk(people["jonas"], ref)
     outside.heal("query_notice", "send_notice", match=run_ref)
-    desk.act("query_status.send_notice")
+    _ask(desk, chapter, "send_notice")
     _step_becomes(chapter, "send_notice", "rejected")
     desk.act("retry.send_notice")
     _ends(chapter, "completed")
@@ -214,11 +235,9 @@ def _mail_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
     outside.heal("find_mail_by_key", match=run_ref)
     desk = Desk(people["maya"], ref)
     desk.act("resolve_happened.notify_customer", expect=422, reference="MAIL-0000")
-    if _facts(chapter).action("notify_customer").state.value == "unknown":
-        desk.act("query_status.notify_customer")
+    _ask(desk, chapter, "notify_customer")
     _step_becomes(chapter, "notify_customer", "confirmed")
-    if _facts(chapter).finished_at is None:
-        desk.act("resume")
+    _go_on(desk, chapter)
     _ends(chapter, "completed")
     sent = outside.effects(business=chapter.business, tool="send_mail")
     _must(sent == ["send_mail"], f"{len(sent)} mails went out")
