@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -50,9 +49,8 @@ def test_one_claim_takes_one_run_of_three_thousand_though_the_table_was_analysed
     order: dict[str, Any], fresh_database: str
 ) -> None:
     template = start(order)
-    columns = [
-        f.column for f in Run._meta.concrete_fields if f.column not in ("id", "ref", "start_key", "due_at")
-    ]
+    new = ("id", "ref", "start_key", "due_at")
+    columns = [str(f.column) for f in Run._meta.concrete_fields if f.column not in new]
     copied = sql.SQL(", ").join(map(sql.Identifier, columns))
     with psycopg.connect(fresh_database, autocommit=True) as owner:
         # Rows as they are after days of work: the trail is not what this test is about.
@@ -302,8 +300,7 @@ def test_the_index_of_due_runs_is_used(order: dict[str, Any], fresh_database: st
     with connection.cursor() as cursor:
         cursor.execute("SET enable_seqscan = off")
         cursor.execute(
-            "EXPLAIN SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s ORDER BY due_at LIMIT 1",
-            [timedelta(0)],
+            "EXPLAIN SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() ORDER BY due_at LIMIT 1"
         )
         plan = "\n".join(row[0] for row in cursor.fetchall())
         cursor.execute("RESET enable_seqscan")

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from django.db import connection, connections, transaction
@@ -75,7 +76,8 @@ def test_every_entry_of_a_run_leaves_once_and_in_order(scene: Stage, stream: Red
     while relay_once(to_stream(stream)):
         pass
 
-    sent = [fields for _, fields in stream.xrange(relay.STREAM)]
+    messages: Any = stream.xrange(relay.STREAM)
+    sent = [fields for _, fields in messages]
     assert sorted(fields["id"] for fields in sent) == sorted(everything())
     for number in (7_000_001, 7_000_002):
         numbers = [json.loads(f["data"])["seq"] for f in sent if f["subject"] == scene.ref(number)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -46,7 +45,7 @@ def copies(owner: psycopg.Connection, table: str, count: int, changed: dict[str,
 
 
 @pytest.fixture
-def full_queue(unknown_notice: RunFacts, fresh_database: str) -> Iterator[None]:
+def full_queue(unknown_notice: RunFacts, fresh_database: str) -> None:
     """A thousand handoffs, copied past the guards by the owner."""
     with psycopg.connect(fresh_database, autocommit=True) as owner:
         owner.execute("SET session_replication_role = replica")
@@ -55,7 +54,6 @@ def full_queue(unknown_notice: RunFacts, fresh_database: str) -> Iterator[None]:
         again = {"id": "one.id + n", "ref": "'HF-C' || n", "run_id": "one.run_id + n"}
         copies(owner, "sagas_handoff", STORED, again)
         owner.execute("ANALYZE sagas_handoff")
-    yield
 
 
 def cost(client: Client, path: str) -> tuple[int, float]:
