@@ -6,7 +6,7 @@ Pure. The digest covers what executes and nothing that only explains it.
 from __future__ import annotations
 
 from sagas.facts import ActionFacts, CompensationFacts, RunFacts
-from tools.canonical import digest
+from tools.canonical import fingerprint
 from tools.contract import Json
 
 LIFE_MINUTES = 15.0
@@ -35,4 +35,4 @@ def document(facts: RunFacts, action: ActionFacts, compensation: CompensationFac
 
 def digest_of(content: Json) -> str:
     """SHA-256 over the canonical form of a document."""
-    return digest(content)
+    return fingerprint(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import rfc8785
 
@@ -24,3 +25,15 @@ def canonical(document: Json) -> bytes:
 def digest(document: Json) -> str:
     """SHA-256 over the canonical form, hexadecimal."""
     return hashlib.sha256(canonical(document)).hexdigest()
+
+
+def fingerprint(document: Json) -> str:
+    """SHA-256 of any JSON value, hexadecimal: the digest, or, for a number beyond 2^53, that of its sorted text.
+
+    For telling contents apart within one store; what others compute as well is pinned by `digest`.
+    """
+    try:
+        return digest(document)
+    except NotCanonical:
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

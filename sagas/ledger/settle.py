@@ -19,7 +19,7 @@ from sagas.orders import Answered, PriorRead, Queried
 from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState, Direction
 from tools.bindings import Unbindable, bind
-from tools.canonical import digest
+from tools.canonical import fingerprint
 from tools.contract import Contract, ErrorClass, Json
 from tools.outcome import Outcome, OutcomeKind, QueryAnswer, Verdict
 from tools.redact import mask, mask_text
@@ -163,7 +163,7 @@ def confirm(
         actor=actor,
         after={"provider_ref": reference, "settled_by": by},
         result=mask(result, contract.secret_fields),
-        result_sha256=digest(result) if result is not None else "",
+        result_sha256=fingerprint(result) if result is not None else "",
         provider_ref=reference or action.provider_ref,
         confirm_seq=desk.run.confirmations,
         settled_at=desk.now,

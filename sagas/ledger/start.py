@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,11 +27,12 @@ from sagas.published import (
 from sagas.states import Machine, RunState
 from sagas.tx import durable
 from tools.bindings import Unbindable, bind
-from tools.canonical import digest
+from tools.canonical import fingerprint
 from tools.contract import Json
 from tools.definition import Definition
 from tools.json_schema import schema_faults
 from tools.keys import forward_key
+from tools.payload import storable
 from tools.reader import FileProblems, definition_from_document
 from tools.texts import fill
 
@@ -52,7 +53,10 @@ def start_run(
     `accounts` are the agent's own words per step. Raises `NotFound`, `InvalidInput`, `StartKeyConflict`.
     """
     row = find_definition(definition, version)
-    asked = digest(
+    _must_be_storable(
+        {"input": input, "business_ref": business_ref, "intent": intent, "start_key": start_key}
+    )
+    asked = fingerprint(
         {"definition": definition, "version": version, "input": input, "business_ref": business_ref}
     )
     if stored := _stored(actor, start_key, asked):
@@ -88,7 +92,9 @@ def start_steps(
 
     `parent_ref` links a remedy to the run it is for. Raises `InvalidInput`, `StartKeyConflict`, `NotFound`.
     """
-    asked = digest({"steps": [asdict(step) for step in steps], "title": title, "business_ref": business_ref})
+    document = {"steps": [asdict(step) for step in steps], "title": title, "business_ref": business_ref}
+    _must_be_storable({**document, "intent": intent, "start_key": start_key})
+    asked = fingerprint(document)
     if stored := _stored(actor, start_key, asked):
         return stored
     workflow = _workflow(steps, title, on_failure)
@@ -103,6 +109,29 @@ def start_steps(
         parent=_parent(parent_ref),
     )
     return _once(request, lambda: create(store_unnamed(workflow, by=actor.id), workflow, request))
+
+
+def _must_be_storable(given: Mapping[str, Json]) -> None:
+    """Refuse text that the database could not keep as it is. Pointers start at the input itself."""
+    found = [
+        (pointer.removeprefix("/input"), "This text holds a character that cannot be stored.")
+        for pointer, text in _texts(given, "")
+        if storable(text) != text
+    ]
+    if found:
+        raise InvalidInput(tuple(found))
+
+
+def _texts(value: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield pointer, value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield f"{pointer}/{storable(name)}", name
+            yield from _texts(part, f"{pointer}/{storable(name)}")
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _texts(part, f"{pointer}/{index}")
 
 
 def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Definition:
