@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from rest_framework.reverse import reverse
 
 from sagas import api
-from sagas.facts import ActionFacts, RunFacts, RunRow
+from sagas.facts import ActionFacts, PlannedCall, RunFacts, RunRow, SignoffFacts, SignoffRow
 from sagas.states import ActionState
-from workbench.commands import Change, Offer, Preview, Result
+from workbench.commands import Change, Offer, Preview, Result, SignoffOffer
+from workbench.policies import signoff_risk
 
 
 def run(facts: RunFacts) -> dict[str, Any]:
@@ -137,6 +139,67 @@ def preview(given: Preview) -> dict[str, Any]:
         ],
         "needs_signoff": given.needs_signoff,
         "expires_at": when(given.expires_at),
+    }
+
+
+def signoff_row(row: SignoffRow) -> dict[str, Any]:
+    """A request for a signature in a list."""
+    return {
+        "signoff": row.ref,
+        "state": str(row.state),
+        "run": row.run_ref,
+        "step": row.step,
+        "tool": row.tool,
+        "system": row.system,
+        "business_ref": row.business_ref,
+        "risk": str(signoff_risk(row.level, row.amount)),
+        "asked_by": row.asked_by_name or None,
+        "why": row.why,
+        "requested_at": when(row.requested_at),
+        "expires_at": when(row.expires_at),
+        "decided_by": row.decided_by_name or None,
+        "decided_at": when(row.decided_at),
+        "links": {"self": reverse("api:signoff", args=[row.ref])},
+    }
+
+
+def signoff(given: SignoffFacts, call: PlannedCall, offers: Iterable[SignoffOffer]) -> dict[str, Any]:
+    """A request with the document that is signed, its digest, the call it comes to, and what the caller may do."""
+    permit = given.permit
+    return {
+        "signoff": permit.ref,
+        "state": str(permit.state),
+        "digest": permit.digest,
+        "document": permit.document,
+        "unchanged": given.unchanged,
+        "newest": given.newest,
+        "risk": str(signoff_risk(given.level, given.run.amount)),
+        "asked_by": given.asked_by_name or None,
+        "why": given.why,
+        "requesters": [name for __, name in permit.requesters],
+        "call": {
+            "tool": call.tool,
+            "system": call.system,
+            "line": call.line,
+            "body": call.body,
+            "key": call.key,
+        },
+        "requested_at": when(permit.requested_at),
+        "expires_at": when(permit.expires_at),
+        "decided_by": permit.decided_by_name or None,
+        "decided_at": when(permit.decided_at),
+        "reason": permit.reason or None,
+        "offers": [
+            {
+                "verb": offer.verb,
+                "allowed": offer.allowed,
+                "code": offer.code or None,
+                "reason": str(offer.sentence) or None,
+            }
+            for offer in offers
+        ],
+        "run": run(given.run),
+        "links": {"self": reverse("api:signoff", args=[permit.ref])},
     }
 
 

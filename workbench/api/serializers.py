@@ -7,7 +7,14 @@ from typing import Any
 
 from rest_framework import serializers
 
-from workbench.commands import COMMANDS, SYSTEM_COMMANDS, ArgumentField, Kind, fields_of
+from workbench.commands import (
+    COMMANDS,
+    SIGNOFF_COMMANDS,
+    SYSTEM_COMMANDS,
+    ArgumentField,
+    Kind,
+    fields_of,
+)
 
 
 class Strict(serializers.Serializer[Any]):
@@ -51,7 +58,7 @@ def command_body(verb: str) -> type[CommandBody]:
     """The body of one verb. It only says what there is: whether it will do is the dispatcher's answer,
     so that a refusal for another reason is not hidden behind a missing field.
     """
-    command = COMMANDS.get(verb) or SYSTEM_COMMANDS[verb]
+    command = COMMANDS.get(verb) or SIGNOFF_COMMANDS.get(verb) or SYSTEM_COMMANDS[verb]
     fields = {field.name: _serializer_field(field) for field in fields_of(command.arguments)}
     return type(f"{verb.title().replace('_', '')}Body", (CommandBody,), fields)
 

@@ -21,7 +21,16 @@ from workbench.api.parsers import StrictJson
 from workbench.api.problems import respond
 from workbench.api.serializers import MakePreview, StartRun, command_body
 from workbench.api.tokens import TokenAuthentication
-from workbench.commands import COMMANDS, SYSTEM_COMMANDS, Result, available, dispatch, make_preview
+from workbench.commands import (
+    COMMANDS,
+    SIGNOFF_COMMANDS,
+    SYSTEM_COMMANDS,
+    Result,
+    available,
+    dispatch,
+    make_preview,
+    signoff_offers,
+)
 from workbench.policies import Permission
 from workbench.roles import Scope
 
@@ -124,6 +133,59 @@ class Previews(Door):
             step=body.validated_data["step"],
         )
         return Response(documents.preview(preview), status=201)
+
+
+class Signoffs(Door):
+    """`GET /signoffs`: the open requests by expiry, or with `view=decided` the others. For people only."""
+
+    def get(self, request: Request) -> Response:
+        caller = caller_of(request)
+        caller.require_permission(Permission.READ)
+        decided = request.query_params.get("view") == "decided"
+        try:
+            page = api.signoffs(
+                decided=decided, after=request.query_params.get("after", ""), limit=page_size(request)
+            )
+        except ValueError:
+            raise exceptions.ValidationError({"after": ["This is not the key of a page."]}) from None
+        rows = [documents.signoff_row(row) for row in page.rows]
+        return Response({"signoffs": rows, "after": page.after or None})
+
+
+class SignoffDetail(Door):
+    """`GET /signoffs/{ref}`: what is signed, with its digest, and whether the caller may. For people only."""
+
+    def get(self, request: Request, ref: str) -> Response:
+        caller = caller_of(request)
+        caller.require_permission(Permission.READ)
+        found = api.signoff_facts(named(ref))
+        offers = signoff_offers(found, caller.actor, caller.person)
+        return Response(documents.signoff(found, api.signed_call(found), offers))
+
+
+class SignoffCommands(Door):
+    """`POST /signoffs/{ref}/sign|reject`: the digest that was read goes back with it. No token ever signs (E-3)."""
+
+    def post(self, request: Request, ref: str, verb: str) -> Response:
+        caller = caller_of(request)
+        if verb not in SIGNOFF_COMMANDS:
+            raise exceptions.NotFound
+        key = idempotency_key(request)
+        body = command_body(verb)(data=request.data)
+        body.is_valid(raise_exception=True)
+        arguments = dict(body.validated_data)
+        arguments.pop("preview", "")
+        result = dispatch(
+            actor=caller.actor,
+            person=caller.person,
+            verb=verb,
+            signoff_ref=ref,
+            command_id=key,
+            saw_version=arguments.pop("saw_version", None),
+            arguments=arguments,
+            door="api",
+        )
+        return answer(result)
 
 
 class Commands(Door):
