@@ -52,6 +52,12 @@ class InvalidInput(EngineError):
         self.problems = problems
 
 
+class InvalidSteps(InvalidInput):
+    """The steps are not fit to run; nothing was started. Pointers begin at the list of steps."""
+
+    code = "invalid_steps"
+
+
 class AlreadyPublished(EngineError):
     """This version is published with other content; a published version never changes. Raise the version."""
 

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection
 
 from sagas import entries
 from sagas.entries import EntryRow
-from sagas.errors import InvalidInput, NotFound, StartKeyConflict
+from sagas.errors import InvalidInput, InvalidSteps, NotFound, StartKeyConflict
 from sagas.facts import Actor, AdHocStep, Started, StepAccount
 from sagas.models import Action, DefinitionVersion, Outbox, Run
 from sagas.published import (
@@ -90,7 +90,7 @@ def start_steps(
 ) -> Started:
     """Start a run of an ad-hoc list of steps, checked by the same lint and stored as an unnamed version.
 
-    `parent_ref` links a remedy to the run it is for. Raises `InvalidInput`, `StartKeyConflict`, `NotFound`.
+    `parent_ref` links a remedy to the run it is for. Raises `InvalidSteps`, `StartKeyConflict`, `NotFound`.
     """
     document = {"steps": [asdict(step) for step in steps], "title": title, "business_ref": business_ref}
     _must_be_storable({**document, "intent": intent, "start_key": start_key})
@@ -157,13 +157,13 @@ def _workflow(steps: Sequence[AdHocStep], title: str, on_failure: str) -> Defini
     try:
         workflow = definition_from_document(document)
     except FileProblems as problems:
-        raise InvalidInput(
+        raise InvalidSteps(
             tuple((_pointer(problem.where), problem.message) for problem in problems.problems)
         ) from None
     places = {step.id: index for index, step in enumerate(steps)}
     findings = [finding for finding in check_definition(workflow) if finding.severity == "error"]
     if findings:
-        raise InvalidInput(
+        raise InvalidSteps(
             tuple((f"/steps/{places.get(f.step, 0)}", f"{f.message} {f.fix}") for f in findings)
         )
     return workflow

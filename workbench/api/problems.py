@@ -17,7 +17,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from sagas.errors import InvalidInput, NotFound, StartKeyConflict
+from sagas.errors import InvalidInput, InvalidSteps, NotFound, StartKeyConflict
 from workbench.errors import HTTP_STATUS, Refused
 
 MEDIA_TYPE = "application/problem+json"
@@ -63,6 +63,10 @@ def handler(error: Exception, context: Mapping[str, Any]) -> Response:
     match error:
         case NotFound() | Http404():
             return respond(404, "not_found", "There is nothing here, or nothing that you may see.")
+        case InvalidSteps():
+            return respond(
+                422, "invalid_steps", "These steps are not fit to run. Nothing was started.", error.problems
+            )
         case InvalidInput():
             detail = "The input does not fit the definition. Nothing was started."
             errors = [(f"/input{pointer}", message) for pointer, message in error.problems]

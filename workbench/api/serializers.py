@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from sagas import api
 from workbench.commands import (
     COMMANDS,
     SIGNOFF_COMMANDS,
@@ -27,14 +28,55 @@ class Strict(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-class StartRun(Strict):
-    """The body of a start."""
+class Account(Strict):
+    """An agent's own account of a step."""
 
-    definition = serializers.CharField(max_length=100)
+    why = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
+    evidence = serializers.CharField(required=False, allow_blank=True, max_length=4000, default="")
+
+
+class AdHoc(Account):
+    """One step of a run without a published workflow."""
+
+    id = serializers.RegexField(r"^[a-z][a-z0-9_]{0,62}$")
+    tool = serializers.CharField(max_length=100)
+    args = serializers.JSONField()
+    on_rejected = serializers.ChoiceField(
+        choices=["", "compensate", "handoff", "continue"], required=False, default=""
+    )
+
+
+class StartRun(Strict):
+    """The body of a start: a published definition with its input, or a title with steps."""
+
+    definition = serializers.CharField(max_length=100, required=False, default="")
+    steps = AdHoc(many=True, required=False, allow_empty=False)
+    title = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
+    accounts = serializers.DictField(child=Account(), required=False)
+    remedy_for = serializers.CharField(required=False, allow_blank=True, max_length=40, default="")
     version = serializers.IntegerField(required=False, min_value=1, max_value=2_147_483_647, allow_null=True)
-    input = serializers.JSONField()
+    input = serializers.JSONField(required=False, default=dict)
     business_ref = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
     intent = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """One of the two, never both."""
+        if bool(attrs["definition"]) == ("steps" in attrs):
+            raise serializers.ValidationError(
+                {"definition": ["Name a published definition, or give steps; not both."]}
+            )
+        if "steps" in attrs and not attrs["title"]:
+            raise serializers.ValidationError({"title": ["Say in a few words what these steps are for."]})
+        return attrs
+
+
+class Replan(Strict):
+    """The body of a change of plan (S0-6)."""
+
+    kind = serializers.ChoiceField(choices=api.REPLANS)
+    reason = serializers.CharField(max_length=2000)
+    step = serializers.CharField(required=False, allow_blank=True, max_length=80, default="")
+    evidence = serializers.CharField(required=False, allow_blank=True, max_length=4000, default="")
 
 
 class MakePreview(Strict):

@@ -12,6 +12,7 @@ app_name = "api"
 
 urlpatterns = [
     path("runs", views.Runs.as_view(), name="runs"),
+    path("runs/<str:ref>/replans", views.Replans.as_view(), name="replans"),
     path("runs/<str:ref>", views.RunDetail.as_view(), name="run"),
     path("handoffs/<str:ref>", views.HandoffDetail.as_view(), name="handoff"),
     path("handoffs/<str:ref>/previews", views.Previews.as_view(), name="previews"),

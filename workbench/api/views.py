@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import OperationalError
@@ -15,11 +16,12 @@ from rest_framework.views import APIView
 
 from sagas import api
 from sagas.errors import NotFound
+from sagas.facts import Actor, AdHocStep, Started, StepAccount
 from workbench.api import documents
 from workbench.api.callers import caller_of, named
 from workbench.api.parsers import StrictJson
 from workbench.api.problems import respond
-from workbench.api.serializers import MakePreview, StartRun, command_body
+from workbench.api.serializers import MakePreview, Replan, StartRun, command_body
 from workbench.api.tokens import TokenAuthentication
 from workbench.commands import (
     COMMANDS,
@@ -57,15 +59,7 @@ class Runs(Door):
         body.is_valid(raise_exception=True)
         given = body.validated_data
         try:
-            started = api.start_run(
-                actor=caller.actor,
-                definition=given["definition"],
-                version=given.get("version"),
-                input=given["input"],
-                business_ref=given["business_ref"],
-                intent=given["intent"],
-                start_key=key,
-            )
+            started = start(caller.actor, given, key)
         except NotFound:
             errors = [("/definition", "No workflow of this name and version is published.")]
             return respond(422, "no_such_definition", "Nothing was started.", errors)
@@ -94,6 +88,45 @@ class Runs(Door):
         except ValueError:
             raise exceptions.ValidationError({"after": ["This is not the key of a page."]}) from None
         return Response({"runs": [documents.run_row(row) for row in page.rows], "after": page.after or None})
+
+
+def start(actor: Actor, given: Mapping[str, Any], key: str) -> Started:
+    """A start from a definition or from a list of steps; the engine's errors as they come."""
+    if "steps" in given:
+        return api.start_steps(
+            actor=actor,
+            steps=[AdHocStep(**step) for step in given["steps"]],
+            title=given["title"],
+            business_ref=given["business_ref"],
+            intent=given["intent"],
+            start_key=key,
+            parent_ref=given["remedy_for"],
+        )
+    accounts = {step: StepAccount(**account) for step, account in given.get("accounts", {}).items()}
+    return api.start_run(
+        actor=actor,
+        definition=given["definition"],
+        version=given.get("version"),
+        input=given["input"],
+        business_ref=given["business_ref"],
+        intent=given["intent"],
+        start_key=key,
+        accounts=accounts,
+    )
+
+
+class Replans(Door):
+    """`POST /runs/{ref}/replans`: a planner says that, and why, it goes another way. Nothing else changes."""
+
+    def post(self, request: Request, ref: str) -> Response:
+        caller = caller_of(request)
+        caller.require(scope=Scope.START_RUNS, permission=Permission.START)
+        facts = caller.run(ref)
+        body = Replan(data=request.data)
+        body.is_valid(raise_exception=True)
+        given = body.validated_data
+        api.record_replan(facts.ref, actor=caller.actor, **given)
+        return Response(documents.run(caller.run(ref)), status=201)
 
 
 class RunDetail(Door):
