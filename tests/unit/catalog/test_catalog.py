@@ -3,20 +3,24 @@
 import json
 import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.simulator.conftest import Commanded, Outside
+from tests.unit.simulator.test_callbacks import Receiver, receiver
 from tests.unit.simulator.wire import wait_until
-from tools import lint
+from tools import callbacks, lint
 from tools.bindings import bind
 from tools.conditions import holds
 from tools.contract import Condition, Contract, EffectKind, ErrorClass, KeySupport, RecoveryClass
 from tools.outcome import Observation, OutcomeKind, QueryAnswer, Verdict, classify, classify_query
 from tools.reader import read_contract
 from tools.world import World
+
+__all__ = ["receiver"]
 
 CATALOG = Path(__file__).parents[3] / "tools" / "catalog"
 FILES = sorted(CATALOG.glob("*.toml"))
@@ -281,6 +285,31 @@ def test_irreversible_tools_say_when_with_what_and_to_whom_they_escalate() -> No
         assert escalation.context
         assert escalation.to
         assert CONTRACTS[tool].status_query is not None
+
+
+@pytest.mark.parametrize(
+    ("mode", "genuine", "verdicts"),
+    [
+        ("ok", [True], [Verdict.FOUND]),
+        ("job_fails", [True], [Verdict.DENIED]),
+        ("callback_stale", [True, True], [Verdict.FOUND, Verdict.NO_ANSWER]),
+        ("callback_forged", [False], [Verdict.FOUND]),
+    ],
+)
+def test_a_callback_of_the_world_is_read_as_its_contract_says(
+    caller: Caller, receiver: Receiver, mode: str, genuine: list[bool], verdicts: list[Verdict]
+) -> None:
+    contract = CONTRACTS["provision_line"]
+    assert contract.callback is not None
+    assert contract.callback.signature == caller.outside.admin("GET", "/callbacks")["header"]
+    caller.outside.plan({"tool": "provision_line", "mode": mode})
+    caller.see("provision_line", caller.args_of("provision_line"), "k", **{"Callback-Url": receiver.url})
+    assert wait_until(lambda: len(receiver.came) == len(verdicts))
+    secret, now = caller.outside.admin("GET", "/callbacks")["secret"], datetime.now(UTC)
+    assert [callbacks.is_genuine(secret, header, raw, now=now) for _, header, raw in receiver.came] == genuine
+    said = [callbacks.read(contract, document) for document in receiver.said()]
+    assert [one.verdict for one in said if one is not None] == verdicts
+    assert {one.key for one in said if one is not None} == {"k"}
 
 
 def test_contract_files_name_no_host() -> None:

@@ -44,6 +44,20 @@ def test_a_second_charge_under_another_key_is_counted_and_a_refund_takes_one_bac
     assert outside.balanced()
 
 
+@pytest.mark.requirement("S1-26")
+def test_a_charge_reported_as_failed_and_repeated_without_its_key_being_looked_at_is_a_double_charge(
+    outside: Outside,
+) -> None:
+    outside.plan(
+        {"tool": "charge_card", "mode": "fail_after", "attempts": [1]},
+        {"tool": "charge_card", "mode": "ignore_key"},
+    )
+    charge = {"order": "O-5", "amount": "10.00"}
+    answers = [outside.call("pay", "POST", "/payments", charge, key="k").status for _ in range(2)]
+    assert answers == [500, 201]
+    assert outside.call("pay", "GET", "/orders/O-5/payments").json["standing"] == 2
+
+
 def test_a_payment_from_before_the_world_can_be_refunded_and_is_no_compensation(outside: Outside) -> None:
     assert outside.call("pay", "GET", "/payments?payment=PAID-7").json["order"] == "O-7"
     assert outside.call("pay", "POST", "/payments/PAID-7/refund", key="k").status == 200
