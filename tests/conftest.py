@@ -1,23 +1,34 @@
-"""Fixtures of the whole suite: the database as the application role sees it, and the simulated world."""
+"""Fixtures of the whole suite: the database as the application role sees it, its clock, and the simulated world.
+
+What is made once in a run is made here: a second definition elsewhere would make it a second time.
+"""
 
 import json
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import psycopg
 import pytest
+from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.db import connections
 from psycopg import sql
 from pytest_django import DjangoDbBlocker, Settings
 
+from sagas import api
+from sagas.facts import Actor, ActorKind
+from tools.reader import read_contract, read_definition
 from workbench.labs import children
 
+ROOT = Path(__file__).resolve().parents[1]
+PUBLISHER = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator")
 DIRECTLY = build_opener(ProxyHandler({}))  # never through a proxy of the developer's machine
 # Rows that Django itself keeps in step with the code.
 KEPT = ("django_migrations", "django_content_type", "auth_permission")
@@ -134,3 +145,57 @@ def simulator(simulator_process: Simulator, settings: Settings, monkeypatch: pyt
     monkeypatch.setenv("AMENDS_SYSTEMS", json.dumps(simulator_process.systems))
     monkeypatch.setenv("SIMULATOR_ADMIN_URL", simulator_process.admin_url)
     return simulator_process
+
+
+@pytest.fixture(scope="session")
+def shelf(
+    empty_tables: Callable[[], None], fresh_database: str, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Callable[[], None]]:
+    """Puts the shipped catalogue and the example definitions, published once, back into emptied tables."""
+    with django_db_blocker.unblock():
+        for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
+            api.publish_contract(read_contract(path), actor=PUBLISHER)
+        for path in sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in (".toml", ".json")):
+            api.publish_definition(read_definition(path), actor=PUBLISHER)
+        connections.close_all()
+    tables = ("sagas_contractversion", "sagas_definitionversion")
+    with psycopg.connect(fresh_database, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA shelf")
+        for table in tables:
+            connection.execute(f"CREATE TABLE shelf.{table} AS TABLE {table}")
+        empty_tables()
+        put_back = "; ".join(
+            f"INSERT INTO {table} OVERRIDING SYSTEM VALUE TABLE shelf.{table}" for table in tables
+        )
+
+        def put() -> None:
+            connection.execute(put_back)
+
+        yield put
+
+
+class Clock:
+    """The database's clock, which a test may put forward so that nobody has to wait for a due time."""
+
+    def __init__(self, owner_url: str) -> None:
+        self._owner_url = owner_url
+
+    def put_forward(self, seconds: float) -> None:
+        """From now on `now_()` is later by so many seconds more."""
+        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+            connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
+
+
+@pytest.fixture(scope="session")
+def clock_of_tests(django_db_setup: None, fresh_database: str) -> Clock:
+    with psycopg.connect(fresh_database, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA test_clock")
+        connection.execute("CREATE TABLE test_clock.ahead (ahead interval NOT NULL)")
+        connection.execute("INSERT INTO test_clock.ahead VALUES (interval '0')")
+        connection.execute(f"GRANT USAGE ON SCHEMA test_clock TO {django_settings.APP_DB_ROLE}")
+        connection.execute(f"GRANT SELECT ON test_clock.ahead TO {django_settings.APP_DB_ROLE}")
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION now_() RETURNS timestamptz LANGUAGE sql VOLATILE "
+            "AS 'SELECT clock_timestamp() + (SELECT sum(ahead) FROM test_clock.ahead)'"
+        )
+    return Clock(fresh_database)

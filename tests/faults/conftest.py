@@ -17,11 +17,10 @@ import pytest
 
 from sagas.facts import RunFacts
 from sagas.models import Run
-from tests.integration.sagas.conftest import clock_of_tests
 from tests.integration.sagas.stage import Stage, stage
 from workbench.labs import children
 
-__all__ = ["clock_of_tests", "stage"]
+__all__ = ["stage"]
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = ("-m", "celery", "-A", "workbench.config", "worker", "--concurrency=1", "--loglevel=info")

@@ -1,85 +1,25 @@
 """Published contracts and definitions, and a driver that drains in this very process."""
 
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
-from django.conf import settings
-from django.db import connections
-from pytest_django import DjangoDbBlocker
 
 from sagas import api
 from sagas.executor import Drain
 from sagas.facts import Actor, ActorKind, RunFacts
 from sagas.models import Run
-from tests.conftest import Simulator
-from tools.reader import read_contract, read_definition
+from tests.conftest import Clock, Simulator
 
 ROOT = Path(__file__).resolve().parents[3]
 AGENT = Actor(kind=ActorKind.AGENT, id="agent:shop", name="Shop agent", role="agent")
 OPERATOR = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator")
 
 
-@pytest.fixture(scope="session")
-def shelf(
-    empty_tables: Callable[[], None], fresh_database: str, django_db_blocker: DjangoDbBlocker
-) -> Iterator[Callable[[], None]]:
-    """Puts the shipped catalogue and the example definitions, published once, back into emptied tables."""
-    with django_db_blocker.unblock():
-        for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
-            api.publish_contract(read_contract(path), actor=OPERATOR)
-        for path in sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in (".toml", ".json")):
-            api.publish_definition(read_definition(path), actor=OPERATOR)
-        connections.close_all()
-    tables = ("sagas_contractversion", "sagas_definitionversion")
-    with psycopg.connect(fresh_database, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA shelf")
-        for table in tables:
-            connection.execute(f"CREATE TABLE shelf.{table} AS TABLE {table}")
-        empty_tables()
-        put_back = "; ".join(
-            f"INSERT INTO {table} OVERRIDING SYSTEM VALUE TABLE shelf.{table}" for table in tables
-        )
-
-        def put() -> None:
-            connection.execute(put_back)
-
-        yield put
-
-
 @pytest.fixture
 def published(db_clean: None, simulator: Simulator, shelf: Callable[[], None]) -> None:
     """The shipped catalogue and the example definitions."""
     shelf()
-
-
-class Clock:
-    """The database's clock, which a test may put forward so that nobody has to wait for a due time."""
-
-    def __init__(self, owner_url: str) -> None:
-        self._owner_url = owner_url
-
-    def put_forward(self, seconds: float) -> None:
-        """From now on `now_()` is later by so many seconds more."""
-        with psycopg.connect(self._owner_url, autocommit=True) as connection:
-            connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
-
-
-@pytest.fixture(scope="session")
-def clock_of_tests(django_db_setup: None, fresh_database: str) -> Clock:
-    with psycopg.connect(fresh_database, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA test_clock")
-        connection.execute("CREATE TABLE test_clock.ahead (ahead interval NOT NULL)")
-        connection.execute("INSERT INTO test_clock.ahead VALUES (interval '0')")
-        connection.execute(f"GRANT USAGE ON SCHEMA test_clock TO {settings.APP_DB_ROLE}")
-        connection.execute(f"GRANT SELECT ON test_clock.ahead TO {settings.APP_DB_ROLE}")
-        connection.execute(
-            "CREATE OR REPLACE FUNCTION now_() RETURNS timestamptz LANGUAGE sql VOLATILE "
-            "AS 'SELECT clock_timestamp() + (SELECT sum(ahead) FROM test_clock.ahead)'"
-        )
-    return Clock(fresh_database)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -19,11 +18,9 @@ from pytest_django import DjangoDbBlocker
 from sagas import api
 from sagas.facts import RunFacts
 from sagas.models import Run
-from tests.conftest import Simulator
-from tests.integration.sagas.conftest import AGENT, OPERATOR, ROOT, Clock, drain
-from tools.reader import read_contract, read_definition
+from tests.conftest import Clock, Simulator
+from tests.integration.sagas.conftest import AGENT, drain
 
-DEFINITIONS = ("order_fulfilment.toml", "bank_opening.toml", "ticket_crm_notice.json")
 INPUTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "order_fulfilment": lambda n: {
         "order": f"O-{n}",
@@ -107,6 +104,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(
     empty_tables: Callable[[], None],
+    shelf: Callable[[], None],
     simulator_process: Simulator,
     clock_of_tests: Clock,
     fresh_database: str,
@@ -117,7 +115,7 @@ def stage(
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
         patch.setattr(settings, "TOOL_SYSTEMS", simulator_process.systems)
         patch.setenv("AMENDS_SYSTEMS", json.dumps(simulator_process.systems))
-        publish_everything()
+        shelf()
         with psycopg.connect(fresh_database, autocommit=True) as owner:
             owner.execute("SET session_replication_role = replica")
             yield Stage(simulator_process, clock_of_tests, owner)
@@ -131,11 +129,3 @@ def clear_stage(stage: Stage) -> Stage:
     connections.close_all()
     stage.clear()
     return stage
-
-
-def publish_everything() -> None:
-    """The shipped catalogue and the example definitions."""
-    for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
-        api.publish_contract(read_contract(path), actor=OPERATOR)
-    for name in DEFINITIONS:
-        api.publish_definition(read_definition(Path(ROOT) / "examples" / name), actor=OPERATOR)

@@ -11,8 +11,8 @@ from sagas.errors import NotAllowed
 from sagas.facts import Actor, ActorKind, RunFacts
 from sagas.models import Compensation
 from sagas.states import ActionState, CompensationState, PermitState, RunState
-from tests.conftest import Simulator
-from tests.integration.sagas.conftest import AGENT, OPERATOR, Clock, drain, effects, settle
+from tests.conftest import Clock, Simulator
+from tests.integration.sagas.conftest import AGENT, OPERATOR, drain, effects, settle
 from tests.integration.sagas.test_failures import BANK
 from tools.reader import contract_from_document, definition_from_document, read_contract, read_definition
 

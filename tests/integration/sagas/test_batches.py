@@ -9,8 +9,8 @@ from sagas import api
 from sagas.facts import RunFacts
 from sagas.models import Entry
 from sagas.states import ActionState, RunState
-from tests.conftest import Simulator
-from tests.integration.sagas.conftest import Clock, settle
+from tests.conftest import Clock, Simulator
+from tests.integration.sagas.conftest import settle
 from tests.integration.sagas.test_commands import on_the_desk
 
 

@@ -13,8 +13,8 @@ from sagas import api
 from sagas.facts import RunFacts
 from sagas.models import Evidence
 from sagas.states import ActionState, RunState
-from tests.conftest import Simulator
-from tests.integration.sagas.conftest import AGENT, Clock, drain, settle
+from tests.conftest import Clock, Simulator
+from tests.integration.sagas.conftest import AGENT, drain, settle
 from tools import callbacks
 
 SECRET = "a-secret-of-the-jobs-system"

@@ -19,8 +19,8 @@ from sagas.models import Evidence, Run, Worker
 from sagas.orders import Call
 from sagas.states import ActionState, RunState
 from sagas.sweep import Recovery
-from tests.conftest import Simulator
-from tests.integration.sagas.conftest import AGENT, Clock, drain, effects, settle
+from tests.conftest import Clock, Simulator
+from tests.integration.sagas.conftest import AGENT, drain, effects, settle
 from tests.integration.sagas.stage import Stage, clear_stage, stage
 from tools.world import World
 

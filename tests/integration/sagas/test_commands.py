@@ -10,8 +10,8 @@ from sagas import api
 from sagas.errors import NotAllowed
 from sagas.facts import RunFacts
 from sagas.states import ActionState, CompensationState, RunState
-from tests.conftest import Simulator
-from tests.integration.sagas.conftest import OPERATOR, Clock, effects, settle
+from tests.conftest import Clock, Simulator
+from tests.integration.sagas.conftest import OPERATOR, effects, settle
 from tests.integration.sagas.test_failures import BANK
 
 

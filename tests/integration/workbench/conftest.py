@@ -21,9 +21,10 @@ REFUSED = {"tool": "send_notice", "mode": "refuse"}
 
 
 @pytest.fixture
-def workplace(db_clean: None, simulator: Simulator) -> Simulator:
+def workplace(db_clean: None, simulator: Simulator, shelf: Callable[[], None]) -> Simulator:
     """People, contracts and workflows are there; nothing has been started."""
     cast.load()
+    shelf()
     flows.publish()
     return simulator
 

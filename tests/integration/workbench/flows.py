@@ -16,9 +16,8 @@ from sagas.facts import Actor, ActorKind, RunFacts
 from sagas.ledger import workers
 from sagas.ledger.advance import claim_next
 from sagas.states import FINAL_RUN_STATES, RunState
-from tools.contract import Contract
 from tools.definition import Definition
-from tools.reader import definition_from_document, read_contract, read_definition
+from tools.reader import definition_from_document, read_definition
 from tools.world import World
 from workbench.commands import Result, dispatch, make_preview
 from workbench.labs import cast
@@ -32,11 +31,6 @@ _numbers = itertools.count(20_000)
 
 
 @cache
-def _shipped() -> tuple[Contract, ...]:
-    return tuple(read_contract(path) for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")))
-
-
-@cache
 def _workflow() -> Definition:
     document = dict(read_definition(ROOT / "examples" / "order_fulfilment.toml").document)
     steps = [{**step, "on_rejected": "handoff"} for step in document["steps"]]
@@ -46,9 +40,7 @@ def _workflow() -> Definition:
 
 
 def publish() -> None:
-    """The shipped contracts, and the order workflow as "orders", with a recovery that gives up at once."""
-    for contract in _shipped():
-        api.publish_contract(contract, actor=cast.SYSTEM)
+    """The order workflow as "orders", with a recovery that gives up at once; its contracts are published before."""
     api.publish_definition(_workflow(), actor=cast.SYSTEM)
 
 
