@@ -289,6 +289,11 @@ def prior_read(desk: Desk, seen: PriorRead) -> None:
 # --- Status queries ---------------------------------------------------------------------------------------------
 
 
+_SETTLED_OTHERWISE = frozenset(
+    {ActionState.REJECTED, ActionState.SKIPPED, ActionState.ACCEPTED, ActionState.SUPERSEDED}
+)
+
+
 def queried(desk: Desk, seen: Queried) -> None:
     """Store a query's answer as evidence and let it settle what it can."""
     action = desk.action(seen.ask.action_id)
@@ -301,7 +306,15 @@ def queried(desk: Desk, seen: Queried) -> None:
         key=seen.ask.key,
     )
     masked = mask(proof.body, desk.contract(action).secret_fields)
-    evidence.store(Proof(**{**_fields(proof), "body": masked, "detail": mask_text(proof.detail)}))
+    # Somebody settled it otherwise while the query was out: then the answer is a late fact, and weighed as one.
+    late = (
+        compensation is None and action.state in _SETTLED_OTHERWISE and seen.answer.verdict is Verdict.FOUND
+    )
+    source = "late" if late else proof.source
+    evidence.store(
+        Proof(**{**_fields(proof), "source": source, "body": masked, "detail": mask_text(proof.detail)})
+    )
+    desk.run.evidence_waiting = desk.run.evidence_waiting or late
     if compensation is not None:
         if compensation.state == CompensationState.UNKNOWN:
             compensate.settle(desk, action, compensation, seen.answer)
