@@ -276,6 +276,10 @@ def _forward(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
                 return _before_sending(facts, action) or Prepare(action=action)
             case ActionState.PREPARED:
                 return _before_sending(facts, action) or Send(action=action)
+            case ActionState.SENT | ActionState.PARTIAL if action.items and action.contract.items is None:
+                first = _next_item(facts, action)
+                if first is not None:
+                    return first
             case ActionState.PARTIAL:
                 first = _part_done(facts, action)
                 if first is not None:
@@ -291,6 +295,29 @@ def in_order(facts: RunFacts) -> tuple[ActionFacts, ...]:
     held = {step.id for step in facts.definition.steps if step.held}
     actions = current(facts)
     return (*(a for a in actions if a.step not in held), *(a for a in actions if a.step in held))
+
+
+def _next_item(facts: RunFacts, whole: ActionFacts) -> Decision | None:
+    """The next call of a loop. None: the step declares that the run goes on without what was refused."""
+    for item in whole.items:
+        if item.state in _DONE_FORWARD:
+            continue
+        match item.state:
+            case ActionState.NOT_STARTED:
+                return _before_sending(facts, item) or Prepare(action=item)
+            case ActionState.PREPARED:
+                return _before_sending(facts, item) or Send(action=item)
+            case ActionState.REJECTED:
+                match on_rejected(facts, whole):
+                    case OnFailure.CONTINUE:
+                        continue
+                    case OnFailure.HANDOFF:
+                        return HandOver(reason=Reason.PARTIAL, action=whole, detail=item.error_detail)
+                    case OnFailure.COMPENSATE:
+                        return TurnBack(action=whole)
+            case _:
+                return Wait(until=None)
+    return None
 
 
 def _part_done(facts: RunFacts, action: ActionFacts) -> Decision | None:

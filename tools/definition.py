@@ -24,7 +24,8 @@ class OnFailure(StrEnum):
 class Step:
     """One tool call to be made once. `args` are bindings over input and steps.<id>.result, .prior, .args.
 
-    `held`: a send that goes out only once every other step is confirmed, wherever it stands (S2-9).
+    `held`: a send that goes out only once every other step is confirmed, wherever it stands (S2-9). `each`: a
+    binding to a list; the call is made once for every element, one after another, bound as `item` (S0-56).
     """
 
     id: str
@@ -34,6 +35,7 @@ class Step:
     on_rejected: OnFailure | None = None
     why: str = ""
     held: bool = False
+    each: Json = None
 
 
 @dataclass(frozen=True, kw_only=True)

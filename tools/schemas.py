@@ -386,6 +386,11 @@ DEFINITION_SCHEMA: Json = {
                             "type": "boolean",
                             "description": "whether it waits until every other step is confirmed",
                         },
+                        "each": {
+                            "type": "object",
+                            "required": ["from"],
+                            "description": "a list, bound like an argument: the call is made once for each element",
+                        },
                     },
                 ),
             },

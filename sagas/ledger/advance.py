@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import assert_never
 
 from django.conf import settings
@@ -106,11 +106,14 @@ def _still_free(owner: str) -> bool:
         return cursor.fetchone() is not None
 
 
-def advance(claim: Claim, seen: Seen) -> Order:
-    """Record what was seen and go on. Raises `ClaimLost` after keeping the result as evidence."""
+def advance(claim: Claim, seen: Seen, *, last: bool = False) -> Order:
+    """Record what was seen and go on. Raises `ClaimLost` after keeping the result as evidence.
+
+    `last`: order nothing more and give the run back, due at once, for another process to go on with.
+    """
     with durable(), opened(claim.run_id) as desk:
         if _held(desk, claim):
-            return _record_and_step(desk, claim, seen)
+            return _record_and_step(desk, claim, seen, last)
         if late.keep(desk, seen):
             desk.due_at, desk.held = desk.run.due_at, desk.run.held
             if not desk.run.owner:
@@ -123,7 +126,7 @@ def _held(desk: Desk, claim: Claim) -> bool:
     return desk.run.owner == claim.owner and desk.run.fence == claim.fence
 
 
-def _record_and_step(desk: Desk, claim: Claim, seen: Seen) -> Order:
+def _record_and_step(desk: Desk, claim: Claim, seen: Seen, last: bool) -> Order:
     ordered: Call | None = None
     match seen:
         case Answered():
@@ -132,6 +135,8 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen) -> Order:
             settle.prior_read(desk, seen)
         case Queried():
             settle.queried(desk, seen)
+        case Checked() if last:
+            pass  # whoever goes on looks again before the call
         case Checked():
             if compensate.checked(desk, seen):
                 ordered = _send_compensation(desk, claim, desk.action(seen.ask.action_id))
@@ -140,6 +145,10 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen) -> Order:
     if ordered is not None:
         desk.close(release=False)
         return _stamped(ordered)
+    if last:
+        desk.due_at = desk.now
+        desk.close(release=True)
+        return Done(due_at=desk.now)
     return _step(desk, claim)
 
 
@@ -147,6 +156,7 @@ def _step(desk: Desk, claim: Claim) -> Order:
     """Move by the planner's decisions until one of them happens outside."""
     late.apply_waiting_evidence(desk)
     for _ in range(_MOST_MOVES):
+        batch.derive_all(desk)
         order = _carry_out(desk, claim, planner.decide(desk.facts()))
         if order is not None:
             desk.due_at = order.due_at if isinstance(order, Done) else None
@@ -212,6 +222,12 @@ def _prepare(desk: Desk, action: Action) -> None:
     """Bind the arguments and register the compensation: on record before anything leaves (S4-8)."""
     contract = desk.contract(action)
     step = next(step for step in desk.definition.steps if step.id == action.step)
+    if step.each is not None and action.parent_id is None:
+        try:
+            batch.unroll(desk, action, contract, step)
+        except (batch.NotABatch, Unbindable) as error:
+            settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, str(error), entries.VALIDATOR)
+        return
     if action.args is None:
         try:
             args = bind(dict(step.args), desk.scope(action))
@@ -477,14 +493,3 @@ def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
         scope=desk.scope(action),
         reads=_contracts_read(desk, (verify,) if verify else ()),
     )
-
-
-# --- Lost claims --------------------------------------------------------------------------------------------------
-
-
-def release(claim: Claim, *, again_at: datetime | None = None) -> None:
-    """Give a run back unfinished: it is due at `again_at`, at once if None. Nothing happens if the claim is lost."""
-    with durable(), opened(claim.run_id) as desk:
-        if _held(desk, claim):
-            desk.due_at = again_at or desk.now
-            desk.close(release=True)

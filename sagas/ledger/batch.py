@@ -14,7 +14,9 @@ from sagas import entries
 from sagas.ledger.desk import Desk
 from sagas.models import Action
 from sagas.states import ActionState
+from tools.bindings import bind
 from tools.contract import Contract, ErrorClass, Items, Json, Meaning
+from tools.definition import Step
 from tools.keys import forward_key
 from tools.outcome import Outcome, OutcomeKind
 from tools.pointers import MISSING, find, parts
@@ -65,6 +67,42 @@ def spread(desk: Desk, whole: Action, contract: Contract, args: Json) -> Json:
     for row in desk.items(whole):
         desk.move(row, "prepare", ActionState.PREPARED, actor=entries.PLANNER, after={"key": row.key})
     return written
+
+
+def unroll(desk: Desk, whole: Action, contract: Contract, step: Step) -> None:
+    """Put an item on record for every element of a loop's list; each is a call of its own, one after another.
+
+    The loop itself makes no call: it counts as sent while its items go out. Raises `NotABatch`, `Unbindable`.
+    """
+    listed = bind(step.each, desk.scope(whole))
+    if not isinstance(listed, list):
+        raise NotABatch("what the step is to be made for each of is not a list")
+    rows = [
+        Action(
+            run=desk.run,
+            parent=whole,
+            contract_id=whole.contract_id,
+            step=whole.step,
+            position=whole.position,
+            item=str(number),
+            generation=whole.generation,
+            tool=whole.tool,
+            key=forward_key(desk.run.ref, whole.step, str(number), contract.operation, whole.generation),
+        )
+        for number in range(1, len(listed) + 1)
+    ]
+    if not rows:
+        desk.move(
+            whole, "skip", ActionState.SKIPPED, actor=entries.PLANNER, reason="there is nothing to do it for"
+        )
+        return
+    desk.actions += Action.objects.bulk_create(rows)
+    desk.move(
+        whole, "prepare", ActionState.PREPARED, actor=entries.PLANNER, after={"items": len(rows)}, args={}
+    )
+    desk.move(
+        whole, "send", ActionState.SENT, actor=entries.PLANNER, after={"items": len(rows)}, sent_at=desk.now
+    )
 
 
 def outgoing(desk: Desk, whole: Action, contract: Contract) -> tuple[Json, str, list[Action]]:
@@ -176,10 +214,17 @@ def derive_of(desk: Desk, action: Action) -> None:
         derive(desk, desk.action(action.parent_id))
 
 
+def derive_all(desk: Desk) -> None:
+    """Derive every whole of the run."""
+    wholes = {row.parent_id for row in desk.actions if row.parent_id is not None}
+    for row in [row for row in desk.actions if row.pk in wholes]:
+        derive(desk, row)
+
+
 def derive(desk: Desk, whole: Action) -> None:
     """Move a call over many to what follows from its items, if that is another state."""
     rows = desk.items(whole)
-    target = _target(whole, [row.state for row in rows])
+    target = _target(whole, [row.state for row in rows], loop=desk.contract(whole).items is None)
     verb = _VERBS.get((whole.state, target))
     if verb is None:
         return
@@ -204,10 +249,14 @@ def derive(desk: Desk, whole: Action) -> None:
     )
 
 
-def _target(whole: Action, states: list[str]) -> str:
+def _target(whole: Action, states: list[str], *, loop: bool) -> str:
     found = set(states)
     if ActionState.SENT in found:
         return whole.state
+    if loop and found & {ActionState.NOT_STARTED, ActionState.PREPARED}:
+        # A loop goes on from item to item; a refused one stops it there.
+        stopped = ActionState.REJECTED in found and whole.state == ActionState.SENT
+        return ActionState.PARTIAL if stopped else whole.state
     if ActionState.UNKNOWN in found:
         if whole.state == ActionState.SENT:
             return ActionState.UNKNOWN if found == {ActionState.UNKNOWN} else ActionState.PARTIAL

@@ -33,6 +33,7 @@ from sagas.states import (
     run_verb,
 )
 from sagas.tx import lock_freeze_shared
+from tools.bindings import bind
 from tools.contract import Contract, Json, Who
 from tools.definition import Definition
 
@@ -136,7 +137,7 @@ class Desk:
         """What bindings of this action may read (tools.bindings)."""
         if action.parent_id is not None:
             whole = self.scope(self.action(action.parent_id))
-            own = {"item": action.args, "result": action.result, "prior": action.prior_state}
+            own = {"item": self._part(action), "result": action.result, "prior": action.prior_state}
             return {**whole, **own, "key": action.key, "forward_key": action.key}
         scope: dict[str, Json] = {
             "input": self.run.input,
@@ -154,6 +155,14 @@ class Desk:
             scope[f"steps.{other.step}.args"] = other.args
             scope[f"steps.{other.step}.prior"] = other.prior_state
         return scope
+
+    def _part(self, item: Action) -> Json:
+        """What an item stands for: its part of the call over many, or its element of the list of a loop."""
+        step = next(step for step in self.definition.steps if step.id == item.step)
+        if step.each is None or item.parent_id is None:
+            return item.args
+        listed = bind(step.each, self.scope(self.action(item.parent_id)))
+        return listed[int(item.item) - 1]
 
     # --- Writing -------------------------------------------------------------------------------------------
 

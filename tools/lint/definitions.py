@@ -57,8 +57,10 @@ def _args_are_bindable(definition: Definition, contracts: Contracts) -> Iterator
     steps = recovery.in_order(definition)
     place = {step.id: index for index, step in enumerate(steps)}
     for index, step in enumerate(steps):
-        for binding in bindings.bindings_in(step.args):
-            if binding.source in {"input", "run", "key"}:
+        for binding in bindings.bindings_in([step.args, step.each]):
+            if binding.source in {"input", "run", "key"} or (
+                binding.source == "item" and step.each is not None
+            ):
                 continue
             named = STEP_SOURCE.fullmatch(binding.source)
             if named is None:

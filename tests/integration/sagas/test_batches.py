@@ -10,8 +10,9 @@ from sagas.facts import RunFacts
 from sagas.models import Entry
 from sagas.states import ActionState, RunState
 from tests.conftest import Clock, Simulator
-from tests.integration.sagas.conftest import settle
+from tests.integration.sagas.conftest import OPERATOR, effects, settle
 from tests.integration.sagas.test_commands import on_the_desk
+from tools.reader import definition_from_document
 
 
 def batch(size: int) -> dict[str, Any]:
@@ -116,3 +117,97 @@ def test_accepting_the_rest_opens_the_task_that_the_end_state_names(
     assert facts.state is RunState.CLOSED_ACCEPTED
     assert remedy.state is RunState.COMPLETED
     assert len(simulator.ledger(tool="create_task", kind="effect")) == 1
+
+
+LOOP: dict[str, Any] = {
+    "name": "reserve_each",
+    "version": 1,
+    "title": "Hold every line of an order",
+    "on_failure": "compensate",
+    "recovery_deadline_s": 15.0,
+    "input_schema": {"type": "object"},
+    "steps": [
+        {
+            "id": "reserve",
+            "tool": "reserve_stock",
+            "contract_version": 1,
+            "each": {"from": "input", "pointer": "/lines"},
+            "args": {
+                "order": {"from": "input", "pointer": "/order"},
+                "sku": {"from": "item", "pointer": "/sku"},
+                "qty": {"from": "item", "pointer": "/qty"},
+            },
+        },
+        {
+            "id": "ship",
+            "tool": "create_shipment",
+            "contract_version": 1,
+            "args": {"order": {"from": "input", "pointer": "/order"}, "address": "Harbour Street 4"},
+        },
+    ],
+}
+LINES: dict[str, Any] = {
+    "order": "O-31",
+    "lines": [{"sku": "SKU-1", "qty": 1}, {"sku": "SKU-2", "qty": 2}, {"sku": "SKU-3", "qty": 3}],
+}
+
+
+@pytest.fixture
+def loop(published: None) -> str:
+    api.publish_definition(definition_from_document(LOOP), actor=OPERATOR)
+    return "reserve_each"
+
+
+@pytest.mark.requirement("S0-56")
+def test_a_loop_calls_once_for_every_element_one_after_another(
+    simulator: Simulator, drained: Callable[..., RunFacts], loop: str
+) -> None:
+    facts = drained(loop, LINES)
+
+    assert facts.state is RunState.COMPLETED
+    assert [item.state for item in facts.action("reserve").items] == [ActionState.CONFIRMED] * 3
+    assert effects(simulator, "reserve_stock") == 3
+
+
+@pytest.mark.requirement("S0-56", "S2-5", "S0-36")
+def test_a_loop_is_compensated_as_often_as_it_took_effect_and_in_reverse(
+    simulator: Simulator, drained: Callable[..., RunFacts], loop: str
+) -> None:
+    simulator.plan({"tool": "create_shipment", "mode": "refuse"})
+
+    facts = drained(loop, LINES)
+
+    assert facts.state is RunState.COMPENSATED
+    assert facts.action("reserve").state is ActionState.COMPENSATED
+    assert effects(simulator, "release_stock") == 3
+    released = Entry.objects.filter(run_ref=facts.ref, name="tool.compensation.succeeded").order_by("seq")
+    assert [entry.step for entry in released] == ["reserve[3]", "reserve[2]", "reserve[1]"]
+
+
+@pytest.mark.requirement("S0-56")
+def test_a_loop_stops_at_the_element_that_is_refused_and_makes_up_for_those_before_it(
+    simulator: Simulator, drained: Callable[..., RunFacts], loop: str
+) -> None:
+    simulator.plan({"tool": "reserve_stock", "mode": "refuse", "match": "SKU-2"})
+
+    facts = drained(loop, LINES)
+
+    assert facts.state is RunState.COMPENSATED
+    assert [item.state.value for item in facts.action("reserve").items] == [
+        "compensated",
+        "rejected",
+        "skipped",
+    ]
+    assert effects(simulator, "create_shipment") == 0
+
+
+@pytest.mark.requirement("S0-56", "S3-8")
+def test_a_lost_answer_inside_a_loop_is_asked_for_and_the_loop_goes_on(
+    simulator: Simulator, drained: Callable[..., RunFacts], loop: str
+) -> None:
+    simulator.plan({"tool": "reserve_stock", "mode": "applied_no_answer", "match": "SKU-2", "attempts": [1]})
+
+    facts = drained(loop, LINES)
+
+    assert facts.state is RunState.COMPLETED
+    assert effects(simulator, "reserve_stock") == 3
