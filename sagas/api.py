@@ -18,6 +18,7 @@ from sagas.entries import EntryRow
 from sagas.errors import NotFound
 from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage, WaiverFacts
 from sagas.freezes import freeze, unfreeze
+from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
 from sagas.ledger import approvals
 from sagas.ledger.desk import Author, opened
@@ -50,9 +51,11 @@ __all__ = [
     "Alarm",
     "Callback",
     "Desk",
+    "Health",
     "Reason",
     "Received",
     "alarms",
+    "broker_policy",
     "check_definition",
     "counts",
     "desk",
@@ -61,6 +64,7 @@ __all__ = [
     "freeze",
     "freezes",
     "handoff_facts",
+    "health",
     "level",
     "log",
     "look",
@@ -70,6 +74,7 @@ __all__ = [
     "next_allowed",
     "now",
     "obstacle",
+    "owns_tables",
     "preview",
     "publish_contract",
     "publish_definition",

@@ -8,3 +8,7 @@ class SagasConfig(AppConfig):
 
     name = "sagas"
     label = "sagas"
+
+    def ready(self) -> None:
+        """Register the checks of the deployment."""
+        from sagas import checks  # noqa: F401  models are there only now

@@ -97,12 +97,15 @@ def _query_by_looking(order: Ask, world: World) -> QueryAnswer:
     return QueryAnswer(verdict=verdict, detail=f"{seen.text}: {seen.detail}", result=seen.body)
 
 
-def drive(claim: Claim, order: Order, world: World, *, until: float = float("inf")) -> None:
-    """Drive one claimed run until nothing is to be done, the claim is lost, or `until` (monotonic seconds) is past."""
+def drive(claim: Claim, order: Order, world: World, *, over: Callable[[], bool] = lambda: False) -> None:
+    """Drive one claimed run until nothing is to be done, the claim is lost, or `over` says that time is up.
+
+    Then what is in flight is waited for and recorded, nothing more is ordered, and the run is due for anybody.
+    """
     while not isinstance(order, Done):
         seen = perform(order, world)
         try:
-            order = retrying(partial(ledger.advance, claim, seen))
+            order = retrying(partial(ledger.advance, claim, seen, last=over()))
         except ClaimLost:
             log.info("claim.lost", run=claim.run_ref, fence=claim.fence)
             return
@@ -112,10 +115,6 @@ def drive(claim: Claim, order: Order, world: World, *, until: float = float("inf
             log.exception("advance.failed", run=claim.run_ref)
             close_old_connections()
             retrying(partial(workers.abandon, claim, seen))
-            return
-        if time.monotonic() > until and isinstance(order, Ask):
-            # A read may be made by anybody later; a call in flight is always waited for.
-            retrying(partial(ledger.release, claim))
             return
 
 
@@ -145,6 +144,10 @@ class Drain:
         """
         driven, idle_since, next_beat = 0, time.monotonic(), 0.0
         until = time.monotonic() + seconds
+
+        def over() -> bool:
+            return time.monotonic() > until or self.stopping.is_set()
+
         flying: set[Future[None]] = set()
         while True:
             now = time.monotonic()
@@ -152,7 +155,7 @@ class Drain:
                 self._beat()
                 on_beat()
                 next_beat = now + workers.LEASE_S / 4
-            claiming = now < until and not self.stopping.is_set()
+            claiming = not over()
             while claiming and len(flying) < self.in_flight:
                 try:
                     claimed = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
@@ -164,7 +167,7 @@ class Drain:
                     break
                 driven += 1
                 idle_since = time.monotonic()
-                flying.add(self._pool.submit(self._drive, *claimed, until))
+                flying.add(self._pool.submit(self._drive, *claimed, over))
             if not flying and (not claiming or time.monotonic() - idle_since >= linger_s):
                 return driven
             if flying:
@@ -188,10 +191,10 @@ class Drain:
             self.owner = workers.enrol(self.kind)
             self.broken.clear()
 
-    def _drive(self, claim: Claim, order: Order, until: float) -> None:
+    def _drive(self, claim: Claim, order: Order, over: Callable[[], bool]) -> None:
         close_old_connections()
         try:
-            drive(claim, order, self.world, until=until)
+            drive(claim, order, self.world, over=over)
         except Exception:
             # Not even giving the run back worked (no database?): the lease runs out and recovery takes it.
             log.exception("drive.failed", run=claim.run_ref)
@@ -200,12 +203,20 @@ class Drain:
             connection.close()
 
 
-def drain_due(kind: str = "worker") -> int:
-    """Drain what is due in an incarnation of its own; returns the runs driven. Nothing due: nothing enrolled."""
-    if not workers.anything_due():
+def drain_due(kind: str = "worker", *, stopping: Callable[[], bool] = lambda: False) -> int:
+    """Drain what is due in an incarnation of its own; returns the runs driven. Nothing due: nothing enrolled.
+
+    Once `stopping` says so nothing more is claimed or ordered; what is in flight is waited for.
+    """
+    if stopping() or not workers.anything_due():
         return 0
     drain = Drain(kind)
+
+    def listen() -> None:
+        if stopping():
+            drain.stopping.set()
+
     try:
-        return drain.run(linger_s=LINGER_S)
+        return drain.run(linger_s=LINGER_S, on_beat=listen)
     finally:
         drain.close()

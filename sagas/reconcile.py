@@ -65,23 +65,26 @@ def due() -> bool:
     return newest is None or now() - newest >= EVERY
 
 
-def reconcile(world: World, *, progress: Progress = lambda line: None) -> Pass | None:
+def reconcile(
+    world: World, *, progress: Progress = lambda line: None, go_on: Callable[[], bool] = lambda: True
+) -> Pass | None:
     """Compare every run that changed since the last finished pass. None: another process is at it.
 
-    Runs that were only read, and runs in flight, are left to the next pass.
+    Runs that were only read, and runs in flight, are left to the next pass. `go_on` is asked before each run: once it
+    says no the pass ends where it is, and the next one begins there.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
         if not cursor.fetchone()[0]:
             return None
     try:
-        return _pass(world, progress)
+        return _pass(world, progress, go_on)
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
 
-def _pass(world: World, progress: Progress) -> Pass:
+def _pass(world: World, progress: Progress, go_on: Callable[[], bool]) -> Pass:
     since = (
         Reconciliation.objects.exclude(finished_at=None)
         .order_by("-started_at")
@@ -95,6 +98,8 @@ def _pass(world: World, progress: Progress) -> Pass:
     listed = list(runs.values_list("ref", "changed_at")[:MOST_RUNS])
     counted = dict.fromkeys(Found, 0)
     for number, (ref, changed_at) in enumerate(listed, start=1):
+        if not go_on():
+            break
         for found in _compare(row, facts_of_run(ref, unmasked=True), world):
             counted[found] += 1
         row.up_to = changed_at

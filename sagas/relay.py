@@ -98,7 +98,7 @@ def to_stream(client: Redis) -> Publish:
 
 def broker() -> Redis:
     """A client of the broker that gives up quickly."""
-    url = settings.CELERY_BROKER_URL.replace("redis+socket://", "unix://")
+    url = settings.CELERY_BROKER_URL.replace("redis+socket://", "unix://").replace("virtual_host=", "db=")
     client: Redis = Redis.from_url(url, socket_timeout=2.0, socket_connect_timeout=1.0, decode_responses=True)
     return client
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from functools import partial
 
 import structlog
 from django.db import DatabaseError, close_old_connections, connection
@@ -27,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 TICK_S = 0.5
 WATCH_EVERY_S = 60.0
-UNTAKEN_S = 2.0
+UNTAKEN = timedelta(seconds=2.0)
 """Work that nobody took for this long is drained by the sweep itself."""
 
 
@@ -104,15 +105,20 @@ class Sweep:
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
+        self._told = False
         self._recovery = Recovery()
-        self._next_watch = 0.0
+        self._next_watch = self._next_turn = 0.0
         self._drain: Drain | None = None
 
+    def stop(self, *signal: object) -> None:
+        """End soon. Takes no lock, so a signal handler may call it wherever the main thread is."""
+        self._told = True
+
     def run(self) -> None:
-        """Sweep until `stopping` is set."""
+        """Sweep until told to stop; then what the drain has in flight is waited for, and nothing more is claimed."""
         drainer = threading.Thread(target=self._drain_untaken, name="sweep-drain")
         drainer.start()
-        while not self.stopping.wait(TICK_S):
+        while not self._told and not self.stopping.wait(TICK_S):
             try:
                 self.tick()
             except DatabaseError:
@@ -122,6 +128,7 @@ class Sweep:
             except Exception:
                 # Whatever one run is like, the sweep goes on looking after the others.
                 log.exception("sweep.tick_failed")
+        self.stopping.set()
         if self._drain is not None:
             self._drain.stopping.set()
         drainer.join()
@@ -150,9 +157,9 @@ class Sweep:
             try:
                 if self._drain is None:
                     self._drain = Drain("sweep")
-                self._drain.run(seconds=5.0, not_due_before=timedelta(seconds=UNTAKEN_S))
+                self._drain.run(seconds=5.0, not_due_before=UNTAKEN)
                 if reconcile.due():
-                    reconcile.reconcile(self._drain.world)
+                    reconcile.reconcile(self._drain.world, go_on=partial(self._meanwhile, self._drain))
             except DatabaseError:
                 log.warning("sweep.cannot_drain")
                 connection.close()
@@ -161,3 +168,10 @@ class Sweep:
         if self._drain is not None:
             self._drain.close()
         connection.close()
+
+    def _meanwhile(self, drain: Drain) -> bool:
+        """Amid a comparison: keep the lease and drain what nobody took, once a second. False: told to stop."""
+        if time.monotonic() >= self._next_turn:
+            drain.run(seconds=1.0, not_due_before=UNTAKEN)
+            self._next_turn = time.monotonic() + 1.0
+        return not self.stopping.is_set()

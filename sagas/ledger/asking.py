@@ -39,6 +39,7 @@ def ask_again(
     desk.set(row, queries=row.queries + 1, due_at=later)
     desk.say(
         "tool.execution.queried",
+        aside=True,
         actor=entries.VALIDATOR,
         step=desk.action(row.action_id).step if isinstance(row, Compensation) else row.step,
         reason=short(answer.detail),

@@ -72,7 +72,7 @@ class Desk:
     seen_version: int = 0
     due_at: datetime | None = None
     held: bool = False
-    refusing: bool = False
+    _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
     _updates: list[tuple[Any, dict[str, Any], int]] = field(default_factory=list)
     _first_seq: int = 0
@@ -207,9 +207,16 @@ class Desk:
             setattr(row, name, value)
         self._updates.append((row, changes, row.version))
 
-    def say(self, name: str, *, actor: Actor | None = None, reason: str = "", **parts: Any) -> None:
-        """Leave an entry. The author's reason, command and version seen stand for what is not given."""
+    def say(
+        self, name: str, *, actor: Actor | None = None, reason: str = "", aside: bool = False, **parts: Any
+    ) -> None:
+        """Leave an entry. The author's reason, command and version seen stand for what is not given.
+
+        `aside`: it changes nothing that a decision rests on (a query without an answer, a comment, a refusal), so
+        that a page read before it stays good.
+        """
         author = self.author
+        self._changed = self._changed or not aside
         self.run.seq += 1
         self._entries.append(
             EntryRow(
@@ -313,7 +320,7 @@ class Desk:
             self.close_handoff(self._finished.value, actor=self._closed_by)
         target = self._finished or planner.state_of(self.facts())
         changes: dict[str, Any] = {}
-        if (self._entries and not self.refusing) or target != before:
+        if self._changed or target != before:
             run.version = self.seen_version + 1
             changes |= {"version": run.version, "changed_at": self.now}
             run.changed_at = self.now
@@ -346,7 +353,7 @@ class Desk:
         )
 
     def _refresh_handoffs(self) -> None:
-        if not self._entries or self.refusing or not self.handoffs:
+        if not self._changed or not self.handoffs:
             return
         facts = self.facts()
         row = self.handoff or self.linked_handoff or (self.handoffs[-1] if self._finished else None)

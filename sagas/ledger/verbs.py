@@ -82,7 +82,7 @@ class CommandDesk:
 
     def comment(self, text: str) -> None:
         """Leave a note for the next reader."""
-        self._desk.say("human.handoff.commented", actor=self._actor, reason=text)
+        self._desk.say("human.handoff.commented", aside=True, actor=self._actor, reason=text)
 
     def escalate(self) -> None:
         """Raise the case by one level and hand it back to the queue, for somebody with more to say."""
@@ -96,9 +96,11 @@ class CommandDesk:
 
     def refuse(self, verb: str, code: str, sentence: str) -> None:
         """Leave the entry of a refused command; nothing else changes, the version included."""
-        self._desk.refusing = True
         self._desk.say(
-            "command.refused", actor=self._actor, after={"verb": verb, "code": code, "said": sentence}
+            "command.refused",
+            aside=True,
+            actor=self._actor,
+            after={"verb": verb, "code": code, "said": sentence},
         )
 
     # --- What is unknown ----------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """`manage.py relay`: publishes the outbox as a process of its own, until SIGTERM."""
 
 import signal
-import threading
+import time
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, close_old_connections, connection
 from redis.exceptions import RedisError
@@ -21,11 +22,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Relay until told to stop. An outage of either side is waited out; nothing is parked for it."""
-        stopping = threading.Event()
+        if settings.AMENDS_ENV == "production":
+            self.check(tags=["amends"], include_deployment_checks=True)
+        told: list[int] = []
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+            # No lock: the handler may come while the main thread holds one.
+            signal.signal(number, lambda number, frame: told.append(number))
         publish, pause = to_stream(broker()), 0.0
-        while not stopping.wait(pause):
+        while not told:
+            time.sleep(pause)
             try:
                 close_old_connections()
                 pause = 0.0 if relay_once(publish) else 0.2

@@ -3,6 +3,7 @@
 import signal
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from sagas.sweep import Sweep
@@ -15,7 +16,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep until told to stop."""
+        if settings.AMENDS_ENV == "production":
+            self.check(tags=["amends"], include_deployment_checks=True)
         sweep = Sweep()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: sweep.stopping.set())
+            signal.signal(number, sweep.stop)
         sweep.run()

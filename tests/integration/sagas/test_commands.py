@@ -11,7 +11,7 @@ from sagas.errors import NotAllowed
 from sagas.facts import RunFacts
 from sagas.states import ActionState, CompensationState, RunState
 from tests.conftest import Clock, Simulator
-from tests.integration.sagas.conftest import OPERATOR, effects, settle
+from tests.integration.sagas.conftest import OPERATOR, drain, effects, settle
 from tests.integration.sagas.test_failures import BANK
 
 
@@ -90,3 +90,24 @@ def test_secrets_are_masked_for_readers_and_used_for_calls(
     assert facts.state is RunState.COMPLETED
     assert BANK["id_no"] not in str(facts.action("create_customer").args)
     assert effects(simulator, "create_customer") == 1
+
+
+@pytest.mark.requirement("S0-46")
+def test_a_query_without_an_answer_and_a_comment_leave_the_page_that_somebody_reads_good(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock, order: dict[str, Any]
+) -> None:
+    simulator.plan(
+        {"tool": "send_notice", "mode": "applied_no_answer"}, {"tool": "query_notice", "mode": "query_down"}
+    )
+    facts = drained("order_fulfilment", order)
+    cursor = api.queue().cursor
+
+    clock.put_forward(120)
+    drain()
+    with on_the_desk(facts) as desk:
+        desk.comment("called the carrier")
+
+    later = api.run_facts(facts.ref)
+    assert later.actions[2].queries > facts.actions[2].queries
+    assert later.version == facts.version
+    assert api.queue_changes(cursor) == ()
