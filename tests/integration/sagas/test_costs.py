@@ -33,7 +33,7 @@ class Bill:
 
 @contextmanager
 def kept() -> Iterator[Bill]:
-    bill, commit = Bill(), connection._commit
+    bill, commit = Bill(), connection._commit  # type: ignore[attr-defined]
 
     def counted() -> None:
         bill.commits += 1
