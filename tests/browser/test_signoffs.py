@@ -1,0 +1,220 @@
+"""Sign-offs in a browser: read, sign, reject, be refused; by keys, on a phone, without a script, for everybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from sagas import api
+from sagas.facts import SignoffFacts
+from sagas.states import PermitState
+from tests.browser.conftest import OpenAs
+from tests.browser.test_looks import RULES
+from tests.conftest import Simulator
+from tests.integration.workbench import signing
+from tests.integration.workbench.conftest import REFUSED
+from workbench.roles import Role
+
+NOTE = "Seen at the carrier's desk, not picked up."
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+
+
+@pytest.fixture
+def asked(workplace: Simulator) -> SignoffFacts:
+    """A request of high risk that Lin asked for."""
+    signing.publish()
+    workplace.plan(REFUSED)
+    return signing.asked_by("lin", amount="12000.00")
+
+
+def sheet(signoff: SignoffFacts) -> str:
+    return f"/signoffs/{signoff.permit.ref}/"
+
+
+def state(signoff: SignoffFacts) -> PermitState:
+    return api.signoff_facts(signoff.permit.ref).permit.state
+
+
+def tick(page: Page) -> None:
+    page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+
+
+@pytest.mark.requirement("S0-35")
+def test_from_the_list_to_a_signature_that_is_seen_to_run(
+    open_as: OpenAs, asked: SignoffFacts, workplace: Simulator
+) -> None:
+    page = open_as("priya", "/")
+    expect(page.get_by_role("heading", name="Sign-offs")).to_be_visible()
+    page.get_by_role("link", name=f"Review {asked.permit.ref}").click()
+
+    expect(page.locator(".digest")).to_contain_text(asked.permit.digest[:8])
+    expect(page.locator(".diff")).to_contain_text("booked")
+    page.get_by_label("Note").fill(NOTE)
+    page.get_by_role("button", name="Sign and start").click()
+
+    expect(page.locator("#result")).to_contain_text("Signed at")
+    expect(page.locator("#result")).to_be_focused()
+    expect(page.locator("#decide")).to_contain_text("You signed at")
+    signing.drive_until_still(asked.run.ref)
+    tick(page)
+    expect(page.locator("#decide")).to_contain_text("The compensation is now: Compensated.")
+    assert len(workplace.ledger(tool="cancel_shipment", kind="effect")) == 1
+
+
+def test_b10_a_signature_without_its_note_is_told_at_the_field(open_as: OpenAs, asked: SignoffFacts) -> None:
+    page = open_as("priya", sheet(asked))
+
+    page.get_by_role("button", name="Sign and start").click()
+
+    expect(page.locator("#result")).to_contain_text(
+        "The risk is high: write at least 15 characters as a note."
+    )
+    expect(page.locator("#f-reason")).to_have_attribute("aria-invalid", "true")
+    assert state(asked) is PermitState.REQUESTED
+
+
+def test_rejecting_asks_for_a_reason_keeps_it_and_hands_over(open_as: OpenAs, asked: SignoffFacts) -> None:
+    page = open_as("priya", sheet(asked))
+    dialog = page.get_by_role("dialog", name="Reject this request")
+
+    page.get_by_role("link", name="Reject…").first.click()
+    dialog.get_by_role("textbox").fill("not now")
+    dialog.get_by_role("button", name="Reject it").click()
+    expect(dialog).to_contain_text("Write at least 15 characters as the reason.")
+    expect(dialog.get_by_role("textbox")).to_have_value("not now")
+    expect(dialog.get_by_role("textbox")).to_be_focused()
+
+    dialog.get_by_role("textbox").fill("Keep the shipment, the customer takes it after all.")
+    dialog.get_by_role("button", name="Reject it").click()
+    expect(page.locator("#result")).to_contain_text("Rejected at")
+    expect(page.locator("#decide")).to_contain_text("You rejected it at")
+    assert state(asked) is PermitState.REJECTED
+
+
+@pytest.mark.requirement("S0-35")
+def test_b17_who_asked_cannot_sign_by_the_page_and_not_by_a_forged_request(
+    open_as: OpenAs, asked: SignoffFacts
+) -> None:
+    signing.grant("lin", Role.APPROVER)
+    signing.newcomer("rosa", Role.APPROVER)
+    page = open_as("lin", sheet(asked))
+
+    expect(page.locator("#decide [aria-disabled=true]")).to_be_visible()
+    expect(page.locator("#why-not")).to_contain_text("须由他人签核")
+    expect(page.locator("form#run")).to_have_count(0)
+    told = page.evaluate(
+        """async (given) => {
+          const cookie = document.querySelector("input[name=csrfmiddlewaretoken]").value;
+          const body = new URLSearchParams({...given, csrfmiddlewaretoken: cookie});
+          const answer = await fetch(location.pathname + "sign/", {method: "POST", body});
+          return [answer.status, (await answer.text()).includes("由你申请，须由他人签核。")];
+        }""",
+        {
+            "digest": asked.permit.digest,
+            "command_id": "forged-1",
+            "reason": NOTE,
+            "saw_version": str(asked.run.version),
+        },
+    )
+    assert told == [403, True]
+    assert state(asked) is PermitState.REQUESTED
+
+
+def test_b18_a_request_decided_meanwhile_says_by_whom_and_keeps_the_note(
+    open_as: OpenAs, asked: SignoffFacts
+) -> None:
+    signing.newcomer("rosa", Role.APPROVER)
+    page = open_as("priya", sheet(asked))
+    page.get_by_label("Note").fill(NOTE)
+
+    signing.decide("rosa", "reject", asked)
+    tick(page)
+    expect(page.locator("#pill")).to_contain_text("Something has changed")
+    expect(page.get_by_label("Note")).to_have_value(NOTE)
+    page.get_by_role("button", name="Sign and start").click()
+
+    expect(page.locator("#result")).to_contain_text("Rosa rejected this at")
+    expect(page.locator("#result")).to_contain_text("No signature was taken.")
+
+
+def test_b24_keys_pick_the_signature_the_rejection_and_the_digest_and_run_nothing(
+    open_as: OpenAs, asked: SignoffFacts
+) -> None:
+    page = open_as("priya", sheet(asked))
+
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Sign and start")).to_be_focused()
+    page.keyboard.press("d")
+    selected = page.evaluate("getSelection().toString().replace(/\\s/g, '')")
+    page.keyboard.press("x")
+    expect(page.get_by_role("link", name="Reject…").first).to_be_focused()
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog#reject")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog#reject")).to_be_hidden()
+    expect(page.get_by_role("link", name="Reject…").first).to_be_focused()
+
+    assert selected == asked.permit.digest
+    assert state(asked) is PermitState.REQUESTED
+
+
+def test_b26_on_a_phone_the_bar_is_there_and_large_enough(open_as: OpenAs, asked: SignoffFacts) -> None:
+    page = open_as("priya", sheet(asked), **PHONE)
+    bar = page.locator(".signbar .btn")
+
+    for button in bar.all():
+        expect(button).to_be_in_viewport()
+        box = button.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+    for width in (320, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.get_by_label("Note").fill(NOTE)
+    bar.filter(has_text="Sign and start").tap()
+    expect(page.locator("#result")).to_contain_text("Signed at")
+
+
+def test_without_a_script_the_same_two_answers_can_be_given(open_as: OpenAs, asked: SignoffFacts) -> None:
+    page = open_as("priya", sheet(asked), java_script_enabled=False)
+
+    page.get_by_role("link", name="Reject…").first.click()
+    expect(page.locator("dialog#reject")).to_be_visible()
+    page.get_by_role("link", name="Keep reading").click()
+    expect(page.locator("dialog#reject")).to_be_hidden()
+    page.get_by_label("Note").fill(NOTE)
+    page.get_by_role("button", name="Sign and start").click()
+
+    expect(page.locator("#result")).to_contain_text("Signed at")
+
+
+@pytest.mark.parametrize(
+    ("who", "scheme", "size"),
+    [
+        ("priya", "light", "wide"),
+        ("priya", "dark", "wide"),
+        ("lin", "light", "wide"),
+        ("priya", "light", "phone"),
+    ],
+)
+def test_b25_axe_finds_nothing_on_the_list_and_on_the_sheet(
+    open_as: OpenAs, asked: SignoffFacts, who: str, scheme: str, size: str
+) -> None:
+    more = PHONE if size == "phone" else {}
+    page = open_as(who, "/signoffs/", color_scheme=scheme, **more)
+    base = page.url.removesuffix("/signoffs/")
+    found: list[Any] = []
+
+    for path in ("/signoffs/", sheet(asked)):
+        page.goto(base + path)
+        expect(page.get_by_role("main")).to_be_visible()
+        found += Axe().run(page, options=RULES).response["violations"]
+    if who == "priya" and size == "wide":
+        page.get_by_role("link", name="Reject…").first.click()
+        found += Axe().run(page, options=RULES).response["violations"]
+
+    assert [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found] == []
