@@ -21,7 +21,7 @@ from tests.integration.sagas.stage import Stage, stage
 __all__ = ["stage"]
 
 COMPENSATED, STUCK, UNKNOWN, RETRIED, OVERWRITING = 7300001, 7300002, 7300003, 7300004, 7300005
-FLOWS = {
+FLOWS: dict[int, tuple[str, list[dict[str, Any]]]] = {
     COMPENSATED: ("bank_opening", [{"tool": "send_sms", "mode": "fail_before"}]),
     STUCK: (
         "bank_opening",
