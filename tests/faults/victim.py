@@ -111,8 +111,8 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
         case "after_confirm":
             advanced = advance.advance
 
-            def advance_and_die(claim: Any, seen: Seen) -> Order:
-                order = advanced(claim, seen)
+            def advance_and_die(claim: Any, seen: Seen, **how: Any) -> Order:
+                order = advanced(claim, seen, **how)
                 if confirming(seen):
                     die()
                 return order

@@ -250,11 +250,11 @@ def test_a_write_that_fails_after_the_answer_loses_nothing(
     """The commit that confirms breaks: the answer is kept, the call is not made again, the run goes on."""
     advance, failures = ledger.advance, list[int]()
 
-    def fail_once(claim: Any, seen: Any) -> Any:
+    def fail_once(claim: Any, seen: Any, **how: Any) -> Any:
         if not failures:
             failures.append(1)
             raise RuntimeError("the connection is gone")
-        return advance(claim, seen)
+        return advance(claim, seen, **how)
 
     monkeypatch.setattr(ledger, "advance", fail_once)
     run = start(order)
