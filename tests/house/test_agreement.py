@@ -206,6 +206,29 @@ def test_every_machine_has_an_enumeration_of_its_own_and_the_tables_use_no_other
     assert needed <= {str(state) for state in states.ActionState}
 
 
+@pytest.mark.requirement("S4-17")
+def test_no_verb_and_no_move_ends_a_run_past_its_compensations() -> None:
+    verbs = {*COMMANDS, *SIGNOFF_COMMANDS, *SYSTEM_COMMANDS}
+    ends = {(move.verb, move.target) for move in states.RUN_MOVES if move.target in states.FINAL_RUN_STATES}
+    from_compensating = {
+        move.target for move in states.RUN_MOVES if move.source == states.RunState.COMPENSATING
+    }
+
+    assert verbs.isdisjoint(
+        {"cancel", "terminate", "abort", "reset", "redrive", "clear", "archive", "delete", "timeout"}
+    )
+    assert ends == {
+        ("complete", "completed"),
+        ("close_accepted", "closed_accepted"),
+        ("compensated", "compensated"),
+        ("fail_clean", "failed_clean"),
+    }
+    assert from_compensating & states.FINAL_RUN_STATES == {
+        states.RunState.COMPENSATED,
+        states.RunState.FAILED_CLEAN,
+    }
+
+
 @pytest.mark.requirement("S1-18", "S3-2")
 def test_the_outcome_of_a_call_and_the_state_of_an_action_are_vocabularies_apart() -> None:
     assert not issubclass(OutcomeKind, states.ActionState)

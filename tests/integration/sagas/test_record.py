@@ -1,7 +1,7 @@
-"""What the record says of a run, whatever became of it: five runs are played once, each test reads what is kept.
+"""What the record says of a run, whatever became of it: six runs are played once, each test reads what is kept.
 
-Five ends: a failure compensated, a compensation that failed, an outcome that stays unknown, a first try that failed, and
-a run without trouble that overwrites what was there before.
+A failure compensated, the same with the way back disturbed, a compensation that failed, an outcome that stays unknown, a
+first try that failed, and a run without trouble that overwrites what was there before.
 """
 
 from __future__ import annotations
@@ -20,9 +20,17 @@ from tests.integration.sagas.stage import Stage, stage
 
 __all__ = ["stage"]
 
-COMPENSATED, STUCK, UNKNOWN, RETRIED, OVERWRITING = 7300001, 7300002, 7300003, 7300004, 7300005
+COMPENSATED, DISTURBED, STUCK, UNKNOWN, RETRIED, OVERWRITING = range(7300001, 7300007)
 FLOWS: dict[int, tuple[str, list[dict[str, Any]]]] = {
     COMPENSATED: ("bank_opening", [{"tool": "send_sms", "mode": "fail_before"}]),
+    DISTURBED: (
+        "bank_opening",
+        [
+            {"tool": "send_sms", "mode": "fail_before"},
+            {"tool": "reclaim_limit", "mode": "applied_no_answer", "attempts": [1]},
+            {"tool": "withdraw_file", "mode": "no_answer", "attempts": [1]},
+        ],
+    ),
     STUCK: (
         "bank_opening",
         [{"tool": "allocate_limit", "mode": "refuse"}, {"tool": "withdraw_file", "mode": "refuse"}],
@@ -44,7 +52,7 @@ FLOWS: dict[int, tuple[str, list[dict[str, Any]]]] = {
 
 @pytest.fixture(scope="module")
 def played(stage: Stage) -> Stage:
-    """All five runs, settled as far as they go by themselves."""
+    """All six runs, settled as far as they go by themselves."""
     for number, (definition, rules) in FLOWS.items():
         ref = stage.start(definition, number)
         stage.simulator.plan(*({**rule, "match": ref} for rule in rules))
@@ -86,7 +94,7 @@ def test_a_run_says_what_was_done_what_was_made_up_for_and_what_comes_next(playe
     assert "compensate" in api.next_allowed(stuck)
 
 
-@pytest.mark.requirement("S0-18", "S0-49", "S0-86")
+@pytest.mark.requirement("S0-18", "S0-49", "S0-86", "S2-3")
 def test_the_trail_says_which_failure_turned_the_run_and_whether_making_up_worked(played: Stage) -> None:
     entries = trail(played, COMPENSATED)
 
@@ -202,7 +210,7 @@ def test_a_mixed_run_is_neither_failed_nor_done(played: Stage) -> None:
 
 
 @pytest.mark.requirement("S0-44", "S0-47")
-@pytest.mark.parametrize("number", [STUCK, UNKNOWN])
+@pytest.mark.parametrize("number", [STUCK, UNKNOWN], ids=["stuck", "unknown"])
 def test_a_handoff_opens_with_a_structured_picture(played: Stage, number: int) -> None:
     facts = played.facts(number)
     context: dict[str, Any] = Handoff.objects.get(run__ref=facts.ref).context
@@ -244,3 +252,43 @@ def test_an_action_is_kept_with_id_name_state_key_reference_and_attempts(played:
     assert reserved.provider_ref
     assert [attempt.number for attempt in reserved.attempts] == [1, 2]
     assert [attempt.answer for attempt in reserved.attempts] == ["temporary", "confirmed"]
+
+
+@pytest.mark.requirement("S0-30", "S1-25", "S2-2")
+def test_a_passing_fault_is_repeated_and_compensates_nothing(played: Stage) -> None:
+    names = [entry.name for entry in trail(played, RETRIED)]
+
+    assert names.count("tool.retry.scheduled") == 1
+    assert "run.turned_back" not in names
+    assert "tool.compensation.started" not in names
+
+
+@pytest.mark.requirement("S2-5", "S2-6", "S4-10")
+def test_a_compensation_whose_answer_is_lost_takes_effect_once_all_the_same(played: Stage) -> None:
+    facts = played.facts(DISTURBED)
+    made_up = [
+        action.compensation
+        for action in facts.actions
+        if action.compensation and action.compensation.attempts
+    ]
+
+    assert facts.state is RunState.COMPENSATED
+    assert {one.tool: len(one.attempts) for one in made_up}["withdraw_file"] > 1
+    for one in made_up:
+        assert one.state is CompensationState.CONFIRMED
+        assert [r["key"] for r in played.records if r["kind"] == "effect"].count(one.key) == 1
+
+
+@pytest.mark.requirement("S2-4", "S4-20")
+@pytest.mark.parametrize("number", FLOWS)
+def test_the_present_state_of_everything_follows_from_the_trail_alone(played: Stage, number: int) -> None:
+    facts, last = played.facts(number), {}
+    for entry in trail(played, number):
+        if entry.machine and entry.target:
+            last[entry.machine, entry.step] = entry.target
+
+    for action in facts.actions:
+        assert last.get(("action", action.step), "not_started") == action.state
+        if action.compensation is not None:
+            assert last["compensation", action.step] == action.compensation.state
+    assert last["run", ""] == facts.state
