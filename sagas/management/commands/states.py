@@ -23,7 +23,8 @@ _ABOUT = {
     Machine.COMPENSATION: "Registered in the commit that prepares its action, so that a crash between the two leaves "
     "nothing without its counterpart.",
     Machine.HANDOFF: "What a person is asked to settle. How high it was escalated stands beside its state.",
-    Machine.PERMIT: "What a sign-off becomes in the engine. The table is the law already; nothing asks for a permit yet.",
+    Machine.PERMIT: "What a sign-off becomes in the engine: bound to the digest of the very call, good for a while, "
+    "used up by the commit that sends.",
 }
 _WHO = {
     Who.SYSTEM: "the engine itself",
