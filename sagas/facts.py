@@ -5,6 +5,7 @@ Built by `sagas.queries`, read by the planner, the commands and the screens. Not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -204,7 +205,10 @@ class FreezeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """Everything known of one run at `now` (database clock). `version` rises with every change people can see."""
+    """Everything known of one run at `now` (database clock). `version` rises with every change people can see.
+
+    `parent_ref` is the run that this one is a remedy for, `remedies` are those started for this one.
+    """
 
     id: int
     ref: str
@@ -234,6 +238,8 @@ class RunFacts:
     now: datetime
     handoffs: tuple[HandoffFacts, ...] = ()
     definition_id: int = 0
+    parent_ref: str = ""
+    remedies: tuple[str, ...] = ()
 
     def action(self, step: str) -> ActionFacts:
         """The current generation of a step. Raises KeyError."""
@@ -278,13 +284,14 @@ class Obstacle:
 @dataclass(frozen=True, kw_only=True)
 class StripMark:
     """One mark of the step strip: the step's position, tool, word of its state (compensation states fold in:
-    compensating, compensation_failed), and recovery class."""
+    compensating, compensation_failed), and recovery class. `items`: how many of its parts have which word."""
 
     position: int
     step: str
     tool: str
     state: str
     recovery_class: str
+    items: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +307,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRow:
-    """A handoff as the queue shows it, from one row of the database."""
+    """A handoff as the queue shows it, from one row of the database. `titles` has the title in other languages."""
 
     id: int
     ref: str
@@ -325,6 +332,7 @@ class QueueRow:
     claimed_by: str
     claimed_by_name: str
     claim_until: datetime | None
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,7 +376,10 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCall:
-    """One call exactly as it will go out. `direction` is query, read, forward or compensation."""
+    """One call exactly as it will go out. `direction` is query, read, forward or compensation.
+
+    `items` names the parts that a call over many carries; `end_state` the end state whose follow-up it is.
+    """
 
     number: int
     step: str
@@ -380,6 +391,8 @@ class PlannedCall:
     key: str
     changes_state: bool
     text: str
+    items: tuple[str, ...] = ()
+    end_state: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

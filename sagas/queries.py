@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -81,6 +82,10 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
         now,
         Permit.objects.filter(run=run).order_by("id"),
     )
+    if run.parent_id is not None:
+        facts = replace(facts, parent_ref=Run.objects.values_list("ref", flat=True).get(pk=run.parent_id))
+    remedies = Run.objects.filter(parent=run).order_by("id").values_list("ref", flat=True)
+    facts = replace(facts, remedies=tuple(remedies))
     return with_history(
         facts,
         Attempt.objects.filter(run=run).order_by("id"),
@@ -161,7 +166,14 @@ def _row(row: Handoff) -> QueueRow:
         level=small["level"],
         irreversible_confirmed=small["irreversible_confirmed"],
         strip=tuple(
-            StripMark(position=mark[0], step=mark[1], tool=mark[2], state=mark[3], recovery_class=mark[4])
+            StripMark(
+                position=mark[0],
+                step=mark[1],
+                tool=mark[2],
+                state=mark[3],
+                recovery_class=mark[4],
+                items=tuple((word, number) for word, number in (mark[5] if len(mark) > 5 else ())),
+            )
             for mark in small["strip"]
         ),
         counts=Counts(
@@ -176,6 +188,7 @@ def _row(row: Handoff) -> QueueRow:
         claimed_by=row.claimed_by,
         claimed_by_name=row.claimed_by_name,
         claim_until=row.claim_until,
+        titles=small.get("titles", {}),
     )
 
 

@@ -5,6 +5,7 @@ Pure: from facts to values. The words are the screens' work.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from sagas import planner
@@ -44,21 +45,31 @@ def strip(facts: RunFacts) -> tuple[StripMark, ...]:
             tool=action.tool,
             state=mark_word(action),
             recovery_class=action.contract.recovery_class.value,
+            items=item_words(action),
         )
         for action in planner.current(facts)
     )
 
 
+def item_words(action: ActionFacts) -> tuple[tuple[str, int], ...]:
+    """How many parts of a call over many have which word, by first appearance; () for a plain step."""
+    return tuple(Counter(mark_word(item) for item in action.items).items())
+
+
 def counts_of(marks: tuple[StripMark, ...]) -> Counts:
-    """The five counts, taken from the strip itself so that the two never differ."""
-    states = [mark.state for mark in marks]
-    classes = [mark.recovery_class for mark in marks]
+    """The five counts, taken from the strip itself so that the two never differ; parts of a step count each."""
+    states: Counter[str] = Counter()
+    classes: Counter[str] = Counter()
+    for mark in marks:
+        for word, number in mark.items or ((mark.state, 1),):
+            states[word] += number
+            classes[mark.recovery_class] += number
     return Counts(
-        ok=sum(state in ("confirmed", "compensating", "waiting") for state in states),
-        failed=sum(state in ("rejected", "compensation_failed") for state in states),
-        unknown=sum(state in ("unknown", "compensation_unknown") for state in states),
-        irreversible=classes.count(RecoveryClass.IRREVERSIBLE.value),
-        compensable=classes.count(RecoveryClass.COMPENSABLE.value),
+        ok=sum(states[word] for word in ("confirmed", "compensating", "waiting")),
+        failed=sum(states[word] for word in ("rejected", "compensation_failed")),
+        unknown=sum(states[word] for word in ("unknown", "compensation_unknown")),
+        irreversible=classes[RecoveryClass.IRREVERSIBLE.value],
+        compensable=classes[RecoveryClass.COMPENSABLE.value],
     )
 
 
@@ -76,10 +87,12 @@ def columns(facts: RunFacts) -> dict[str, Any]:
     """The columns of the queue's row that follow from the facts."""
     marks = strip(facts)
     five = counts_of(marks)
+    plain = facts.title in ("", facts.definition.title)
     return {
         "summary": {
             "version": facts.version,
             "title": facts.title or facts.definition.title,
+            "titles": dict(facts.definition.titles) if plain else {},
             "customer": facts.customer,
             "amount": facts.amount,
             "currency": facts.currency,
@@ -93,11 +106,16 @@ def columns(facts: RunFacts) -> dict[str, Any]:
                 and action.contract.recovery_class is RecoveryClass.IRREVERSIBLE
                 for action in facts.actions
             ),
-            "strip": [[m.position, m.step, m.tool, m.state, m.recovery_class] for m in marks],
+            "strip": [
+                [m.position, m.step, m.tool, m.state, m.recovery_class, [list(part) for part in m.items]]
+                for m in marks
+            ],
             "counts": [five.ok, five.failed, five.unknown, five.irreversible, five.compensable],
         },
         "unknowns": five.unknown,
-        "compensation_failed": any(mark.state == "compensation_failed" for mark in marks),
+        "compensation_failed": any(
+            word == "compensation_failed" for mark in marks for word in (mark.state, *dict(mark.items))
+        ),
         "search": _search_words(facts),
     }
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import translation
 
-from sagas.facts import Counts
+from sagas.facts import Counts, StripMark
 from sagas.states import ActionState, CompensationState, RunState
 from tests import builders
 from tools.contract import Level
@@ -67,6 +67,38 @@ def test_from_nine_steps_a_bar_stands_for_the_strip() -> None:
     assert shown.marks == ()
     assert [part.tone for part in shown.bar] == ["ok", "bad", "unk", "wait"]
     assert shown.says == "6 confirmed, 1 rejected, 1 unknown, 2 not sent of 10"
+
+
+def batch(**items: int) -> StripMark:
+    return StripMark(
+        position=1,
+        step="relabel",
+        tool="relabel_items",
+        state="partial",
+        recovery_class="compensable",
+        items=tuple(items.items()),
+    )
+
+
+def test_a_step_with_nine_parts_is_a_bar_of_its_parts() -> None:
+    shown = marks.strip((batch(rejected=7, confirmed=193),))
+
+    assert [part.tone for part in shown.bar] == ["ok", "bad"]
+    assert shown.bar[0].width > 100
+    assert shown.says == "193 confirmed, 7 rejected of 200"
+
+
+def test_a_step_with_a_few_parts_is_one_mark() -> None:
+    shown = marks.strip((batch(rejected=1, confirmed=2),))
+
+    assert [one.icon for one in shown.marks] == ["held"]
+
+
+def test_parts_on_their_way_are_not_counted_as_never_sent() -> None:
+    shown = marks.strip((batch(compensating=5, compensated=5, sent=1),))
+
+    assert [part.tone for part in shown.bar] == ["cmp", "run"]
+    assert "not sent" not in shown.says
 
 
 def test_zero_is_a_dot() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import translation
 
 from sagas.facts import FreezeFacts, QueuePage
 from tests import builders
@@ -56,6 +57,14 @@ def test_a_freeze_of_everything_stands_on_the_rows() -> None:
 def test_the_first_run_is_told_from_an_empty_view() -> None:
     assert shown(counts={"open": 0, "closed": 0}).first_run
     assert not shown(counts={"open": 0, "closed": 3}).first_run
+
+
+def test_a_title_is_in_the_readers_language_where_the_workflow_has_one() -> None:
+    row = builders.row("unknown", titles={"zh-hans": "批量更换商品标签"})
+
+    assert shown(row).rows[0].title == "Order shipped, notice unconfirmed"
+    with translation.override("zh-hans"):
+        assert shown(row).rows[0].title == "批量更换商品标签"
 
 
 def test_the_next_page_is_an_address() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
 
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -90,8 +92,8 @@ def strip(marks: Iterable[StripMark]) -> Strip:
 
 @lru_cache(maxsize=REMEMBERED)
 def _strip(all_marks: tuple[StripMark, ...], _language: str) -> Strip:
-    if len(all_marks) > LONGEST_STRIP:
-        return _bar(all_marks)
+    if sum(number for __, number in words_of(all_marks)) > LONGEST_STRIP:
+        return _bar(words_of(all_marks))
     says = ngettext("{n} step", "{n} steps", len(all_marks)).format(n=len(all_marks))
     return Strip(says=says, marks=tuple(_mark(mark) for mark in all_marks))
 
@@ -107,22 +109,48 @@ def _lower(word: Words) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _bar(marks: tuple[StripMark, ...]) -> Strip:
-    tones = {"ok": "ok", "kept": "ok", "bad": "bad", "compfailed": "bad", "unk": "unk", "compensated": "cmp"}
-    sums: dict[str, int] = {}
+_TONES = {
+    "ok": "ok",
+    "kept": "ok",
+    "bad": "bad",
+    "compfailed": "bad",
+    "unk": "unk",
+    "compensated": "cmp",
+    "compensating": "run",
+    "sent": "run",
+}
+_TONE_ORDER = ("ok", "cmp", "run", "bad", "unk", "wait")
+
+
+def words_of(marks: Iterable[StripMark]) -> tuple[tuple[str, int], ...]:
+    """How often each word stands for a step, or for a part of one that is a call over many."""
+    found: Counter[str] = Counter()
     for mark in marks:
-        tone = tones.get(words.state(mark.state).icon, "wait")
-        sums[tone] = sums.get(tone, 0) + 1
+        found.update(dict(mark.items or ((mark.state, 1),)))
+    return tuple(found.items())
+
+
+def bar(found: Iterable[tuple[str, int]]) -> Strip:
+    """A proportional bar of words and how often each is there, good news first; what failed is hatched."""
+    return _bar(tuple(found))
+
+
+def _bar(found: tuple[tuple[str, int], ...]) -> Strip:
+    ordered = sorted(found, key=lambda one: _TONE_ORDER.index(_tone(one[0])))
+    every = sum(number for __, number in ordered)
     parts, x = [], 0.0
-    for tone in ("ok", "cmp", "bad", "unk", "wait"):
-        if sums.get(tone):
-            width = _BAR_WIDTH * sums[tone] / len(marks)
-            parts.append(BarPart(tone=tone, x=round(x, 2), width=round(max(width - 1, 1), 2)))
-            x += width
-    says = _("{ok} confirmed, {bad} rejected, {unk} unknown, {wait} not sent of {all}").format(
-        all=len(marks), **{tone: sums.get(tone, 0) for tone in ("ok", "bad", "unk", "wait")}
+    for tone, same in groupby(ordered, key=lambda one: _tone(one[0])):
+        width = _BAR_WIDTH * sum(number for __, number in same) / every
+        parts.append(BarPart(tone=tone, x=round(x, 2), width=round(max(width - 1, 2), 2)))
+        x += width
+    listed = _(", ").join(
+        _("{n} {word}").format(n=number, word=_lower(words.state(word).word)) for word, number in ordered
     )
-    return Strip(says=says, bar=tuple(parts))
+    return Strip(says=_("{listed} of {all}").format(listed=listed, all=every), bar=tuple(parts))
+
+
+def _tone(word: str) -> str:
+    return _TONES.get(words.state(word).icon, "wait")
 
 
 def counts(found: Counts) -> tuple[Count, ...]:

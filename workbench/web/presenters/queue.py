@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from sagas.facts import FreezeFacts, QueuePage, QueueRow
 from workbench.web.presenters import marks, reasons, words
@@ -154,7 +154,7 @@ def _row(row: QueueRow, *, reader: str, clock: Clock, frozen: bool) -> Row:
     return Row(
         ref=row.ref,
         url=reverse("case", args=[row.ref]),
-        title=row.title or row.workflow,
+        title=row.titles.get(get_language() or "", "") or row.title or row.workflow,
         about=tuple(part for part in (row.business_ref, row.customer, amount) if part),
         due=clock.due(row.due_at),
         strip=marks.strip(row.strip),
@@ -187,7 +187,7 @@ def claimable(owner: marks.Owner, *, ref: str, version: int, closed: bool) -> ma
 
 
 def _settled(row: QueueRow) -> bool:
-    return not any("unknown" in mark.state for mark in row.strip)
+    return not any("unknown" in word for word, __ in marks.words_of(row.strip))
 
 
 def trouble(row: QueueRow) -> str:
