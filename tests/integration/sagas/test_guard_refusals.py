@@ -14,7 +14,7 @@ from sagas import api
 from sagas.errors import AlreadyPublished
 from sagas.facts import RunFacts
 from sagas.models import ContractVersion, DefinitionVersion, Entry, Run
-from sagas.states import Machine, legal_pairs
+from sagas.states import STATES, Machine, legal_pairs
 from tests.integration.sagas.conftest import OPERATOR, ROOT
 from tests.integration.sagas.stage import Stage, stage
 from tools.reader import contract_from_document, definition_from_document, read_contract, read_definition
@@ -281,3 +281,48 @@ def test_every_change_of_the_case_has_exactly_one_entry_with_an_actor_and_a_role
         assert len(set(numbers)) == len(numbers), machine
         if machine not in ("run", "action"):
             assert numbers == list(range(1, len(numbers) + 1)), machine
+
+
+# --- Every pair of states, at the database itself ---------------------------------------------------------------
+
+
+@pytest.mark.requirement("S3-2", "S3-3")
+@pytest.mark.parametrize("machine", [Machine.RUN, Machine.ACTION, Machine.COMPENSATION, Machine.HANDOFF])
+def test_the_database_lets_every_move_of_the_tables_through_and_no_other(
+    stage: Stage, case: RunFacts, machine: Machine
+) -> None:
+    """Each pair with a proper entry of the same transaction, so that the pair alone decides."""
+    table = STATED[machine.value]
+    ((pk, state, version),) = stage.owner.execute(
+        f"SELECT id, state, version FROM {table} ORDER BY id LIMIT 1"
+    ).fetchall()
+    wrong = []
+    for source in STATES[machine]:
+        stage.owner.execute(f"UPDATE {table} SET state = '{source}' WHERE id = {pk}")
+        for target in STATES[machine]:
+            if source != target and _passes(machine, table, pk, version, target) != (
+                (machine.value, source, target) in legal_pairs()
+            ):
+                wrong.append((source, target))
+    stage.owner.execute(f"UPDATE {table} SET state = '{state}' WHERE id = {pk}")
+    assert wrong == []
+
+
+def _passes(machine: Machine, table: str, pk: int, version: int, target: str) -> bool:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO sagas_entry (run_ref, name, machine, object_id, object_version, step, source, target, "
+                "actor_kind, actor_id, actor_name, role, reason, command_id) VALUES "
+                "('', 'x', %s, %s, %s, '', '', %s, 'system', 'x', 'x', 'x', '', '')",
+                [machine.value, pk, version + 1, target],
+            )
+            cursor.execute(
+                f"UPDATE {table} SET state = %s, version = version + 1 WHERE id = %s", [target, pk]
+            )
+            transaction.set_rollback(True)
+    except IntegrityError as error:
+        if "may not go from" in str(error):
+            return False
+        raise
+    return True

@@ -38,7 +38,7 @@ ROWS: dict[Machine, type[Any]] = {
 def a_desk(machine: Machine, state: str) -> tuple[Desk, Any]:
     """A desk with one row in a state; nothing of it is stored."""
     run, action = Run(pk=1, ref="run_1"), Action(pk=1, step="s1", state=ActionState.CONFIRMED)
-    row = action if machine is Machine.ACTION else ROWS[machine](pk=1, state=state)
+    row: Any = action if machine is Machine.ACTION else ROWS[machine](pk=1, state=state)
     row.state = state
     if machine in (Machine.COMPENSATION, Machine.PERMIT):
         row.action_id = action.pk
