@@ -53,6 +53,7 @@ COMPILE = $(UV) pip compile --quiet --universal --generate-hashes --no-emit-inde
 .PHONY: lock
 lock: install  ## the hashed, host-free locks out of pyproject.toml; UPGRADE=1 takes newer versions
 	@$(COMPILE) pyproject.toml --extra embedded -o $(LOCKS)/run.txt
+	@$(COMPILE) pyproject.toml -c $(LOCKS)/run.txt -o $(LOCKS)/production.txt
 	@$(COMPILE) pyproject.toml --extra embedded --group dev -c $(LOCKS)/run.txt -o $(LOCKS)/dev.txt
 	@echo 'uv>=0.13.8,<0.14' | $(COMPILE) - -o $(LOCKS)/bootstrap.txt
 

@@ -24,7 +24,7 @@ def setup_with(**environment: str) -> subprocess.CompletedProcess[str]:
 def test_production_starts_with_nothing_secret_left_to_a_default() -> None:
     given = {
         "AMENDS_ENV": "production",
-        "DJANGO_SECRET_KEY": "x" * 50,
+        "DJANGO_SECRET_KEY": "".join(map(chr, range(40, 95))),
         "AMENDS_HOSTS": "amends.example",
         "DATABASE_URL": "postgresql://app@db/amends",
         "REDIS_URL": "redis://cache/0",

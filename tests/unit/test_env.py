@@ -46,7 +46,11 @@ def test_a_database_address_may_name_a_socket_folder_and_keeps_its_own_options(
         "amends",
         "",
     )
-    assert entry["OPTIONS"] == {"sslmode": "require", "options": "-c work_mem=8MB -c lock_timeout=5s"}
+    assert entry["OPTIONS"] == {
+        "connect_timeout": "5",
+        "sslmode": "require",
+        "options": "-c work_mem=8MB -c lock_timeout=5s",
+    }
 
 
 def test_what_is_not_a_database_address_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

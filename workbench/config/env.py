@@ -5,13 +5,16 @@ Must not import Django models or read anything but os.environ.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
+
+DEMO_KEY = "demo-"
+"""How the key of a demo begins, so that production knows one when it sees one."""
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -20,6 +23,31 @@ def text(name: str, default: str | None = None) -> str:
     if value is None:
         raise ImproperlyConfigured(f"The environment variable {name} must be set.")
     return value
+
+
+def secret_key(name: str) -> str:
+    """A key that nobody can know or guess; raises ImproperlyConfigured for a short one and for a demo's."""
+    value = text(name)
+    if value.startswith(DEMO_KEY):
+        raise ImproperlyConfigured(f"{name} is the key of a demo.")
+    if len(value) < 50 or len(set(value)) < 10:
+        raise ImproperlyConfigured(f"{name} is too short or too regular: take 50 random characters or more.")
+    return value
+
+
+def none_of(*names: str) -> None:
+    """Raises ImproperlyConfigured for a variable that has no place in production."""
+    for name in names:
+        if os.environ.get(name):
+            raise ImproperlyConfigured(f"{name} must not be set in production.")
+
+
+def hosts(name: str) -> list[str]:
+    """Host names as Django takes them; raises ImproperlyConfigured for none and for the one that means any."""
+    found = words(name, None)
+    if "*" in found:
+        raise ImproperlyConfigured(f"{name} must name the hosts; * would answer to any.")
+    return found
 
 
 def one_of(name: str, allowed: tuple[str, ...], default: str) -> str:
@@ -46,6 +74,24 @@ def string_map(name: str) -> dict[str, str]:
     return value
 
 
+def encrypted(name: str, urls: Iterable[str], internal: Collection[str]) -> None:
+    """Raises ImproperlyConfigured for an address that is not https, unless its host is among `internal`."""
+    for url in urls:
+        parts = urlsplit(url)
+        if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in internal):
+            continue
+        raise ImproperlyConfigured(
+            f"{name} reaches {parts.hostname or url!r} without encryption: use https, "
+            f"or name the host in AMENDS_INTERNAL_HOSTS."
+        )
+
+
+def two_roles(application: str, owner: str) -> None:
+    """Raises ImproperlyConfigured when the application's role is the owner's: its guards would bind nobody."""
+    if application and application == owner:
+        raise ImproperlyConfigured(f"DATABASE_URL and DATABASE_OWNER_URL name the same role, {owner}.")
+
+
 def database(name: str, default: str | None, session: Mapping[str, str]) -> dict[str, Any]:
     """A Django database entry from a PostgreSQL URL, with `session` set on every connection.
 
@@ -64,7 +110,7 @@ def database(name: str, default: str | None, session: Mapping[str, str]) -> dict
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
     }
-    options = {**parts, "options": f"{parts.get('options', '')} {settings}".strip()}
+    options = {"connect_timeout": "5", **parts, "options": f"{parts.get('options', '')} {settings}".strip()}
     return {**entry, "OPTIONS": options, "CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
 
 

@@ -8,11 +8,10 @@ import secrets
 from pathlib import Path
 
 import django_stubs_ext
-import structlog
 from django.utils.csp import CSP
 from django.utils.translation import gettext_lazy as _
 
-from workbench.config import env
+from workbench.config import env, logs
 
 django_stubs_ext.monkeypatch()
 
@@ -23,12 +22,25 @@ PRODUCTION = AMENDS_ENV == "production"
 # --- Security -----------------------------------------------------------------------------------------------
 
 DEBUG = False
-# Outside production a forgotten key is replaced by one that nobody knows, never by one that everybody knows.
-SECRET_KEY = env.text("DJANGO_SECRET_KEY", None if PRODUCTION else secrets.token_urlsafe(50))
-ALLOWED_HOSTS = env.words("AMENDS_HOSTS", None if PRODUCTION else "localhost,127.0.0.1,[::1]")
-CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS] if PRODUCTION else []
-CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = PRODUCTION
-SECURE_HSTS_SECONDS = 31_536_000 if PRODUCTION else 0
+if PRODUCTION:
+    env.none_of("DJANGO_DEBUG", "SIMULATOR_ADMIN_URL")
+    SECRET_KEY = env.secret_key("DJANGO_SECRET_KEY")
+    ALLOWED_HOSTS = env.hosts("AMENDS_HOSTS")
+    CSRF_TRUSTED_ORIGINS = [f"https://{'*' * host.startswith('.')}{host}" for host in ALLOWED_HOSTS]
+    # The browser itself refuses a __Host- cookie that is not Secure, names a domain or another path.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
+    CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = True
+    SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    # Whether a request came over TLS is told by gunicorn, which trusts FORWARDED_ALLOW_IPS only. Probes are plain.
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = ["^livez$", "^readyz$"]
+    # Being in browsers' preload lists is a decision about the whole domain, not ours.
+    SILENCED_SYSTEM_CHECKS = ["security.W021"]
+else:
+    # A forgotten key is replaced by one that nobody knows, never by one that everybody knows.
+    SECRET_KEY = env.text("DJANGO_SECRET_KEY", secrets.token_urlsafe(50))
+    ALLOWED_HOSTS = env.words("AMENDS_HOSTS", "localhost,127.0.0.1,[::1]")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CSP = {
@@ -59,6 +71,7 @@ INSTALLED_APPS = [
 if not PRODUCTION:
     INSTALLED_APPS.append("workbench.labs")
 MIDDLEWARE = [
+    "workbench.config.requests.RequestId",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -115,6 +128,8 @@ APP_DB_ROLE = DATABASES["default"]["USER"] or "amends_app"
 # Only what migrates is given the owner's address; web, worker, sweep and relay do without.
 if env.text("DATABASE_OWNER_URL", ""):
     DATABASES["owner"] = {**env.database("DATABASE_OWNER_URL", None, _LIMITS), "CONN_MAX_AGE": 0}
+    if PRODUCTION:
+        env.two_roles(APP_DB_ROLE, DATABASES["owner"]["USER"])
 
 # --- The outside world and the bell -------------------------------------------------------------------------
 
@@ -123,6 +138,11 @@ TOOL_SYSTEMS = env.string_map("AMENDS_SYSTEMS")
 # Where systems report the end of what they had only accepted; "" = they are asked instead.
 CALLBACK_URL = env.text("AMENDS_CALLBACK_URL", "")
 CALLBACK_SECRETS = env.string_map("AMENDS_CALLBACK_SECRETS")
+if PRODUCTION:
+    # Hosts that only our own network reaches; they may be spoken to without TLS.
+    _INTERNAL = env.words("AMENDS_INTERNAL_HOSTS", "")
+    env.encrypted("AMENDS_SYSTEMS", TOOL_SYSTEMS.values(), _INTERNAL)
+    env.encrypted("AMENDS_CALLBACK_URL", [CALLBACK_URL] if CALLBACK_URL else [], _INTERNAL)
 # The simulator's ledger and its switches; for the demo and the tests only.
 SIMULATOR_ADMIN_URL = env.text("SIMULATOR_ADMIN_URL", "")
 
@@ -171,7 +191,7 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 if PRODUCTION:
-    STATIC_ROOT = BASE_DIR / "staticfiles"
+    STATIC_ROOT = Path(env.text("AMENDS_STATIC_ROOT", str(BASE_DIR / "staticfiles")))
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
         "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -182,35 +202,4 @@ else:
 
 # --- Logs: one event a line, JSON where machines read it ----------------------------------------------------
 
-_SHARED: list[structlog.typing.Processor] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-]
-_RENDERED: list[structlog.typing.Processor] = (
-    [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
-    if PRODUCTION
-    else [structlog.dev.ConsoleRenderer(colors=False)]
-)
-structlog.configure(
-    processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    wrapper_class=structlog.stdlib.BoundLogger,
-    cache_logger_on_first_use=True,
-)
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "events": {
-            "()": "structlog.stdlib.ProcessorFormatter",
-            "foreign_pre_chain": _SHARED,
-            "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_RENDERED],
-        }
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "events"}},
-    "root": {"handlers": ["stderr"], "level": "INFO"},
-    # Django brings handlers of its own (mail, DEBUG console); all lines go one way here.
-    "loggers": {"django": {"handlers": [], "propagate": True}, "httpx2": {"level": "WARNING"}},
-}
+LOGGING = logs.configuration(as_json=PRODUCTION)

@@ -1,18 +1,12 @@
-"""The root of all addresses: pages at the top, the REST interface under /api/v1/, a sign of life."""
+"""The root of all addresses: pages at the top, the REST interface under /api/v1/, probes."""
 
-from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
-
-@login_not_required
-def livez(request: HttpRequest) -> HttpResponse:
-    """Says that this process answers; it asks nothing of the database or the broker."""
-    return HttpResponse("ok\n", content_type="text/plain")
-
+from workbench.web.views import health
 
 urlpatterns = [
-    path("livez", livez, name="livez"),
+    path("livez", health.livez, name="livez"),
+    path("readyz", health.readyz, name="readyz"),
     path("api/v1/", include("workbench.api.urls")),
     path("", include("workbench.web.urls")),
 ]

@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
+from workbench.config.env import DEMO_KEY
 from workbench.labs import embedded
 from workbench.labs.datafolder import SOCKETS, CannotStart, publish
 from workbench.labs.supervisor import Program, Supervisor
@@ -111,7 +112,8 @@ class Demo:
         key = self._data / "secret_key"
         if not key.exists():
             with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secrets.token_urlsafe(50))
+                # Marked as a demo's, so that production refuses it wherever it was copied to.
+                file.write(DEMO_KEY + secrets.token_urlsafe(50))
         return {
             "AMENDS_ENV": "demo",
             "DJANGO_SECRET_KEY": key.read_text(),
