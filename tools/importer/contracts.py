@@ -67,6 +67,8 @@ def of_step(chain: Chain, bound: Bound) -> Json:
     irreversible = step["action_class"] == "irreversible"
     outside = step.get("outside_effect", "none")
     reads = step["action_class"] == "read"
+    # What can neither be taken back nor asked about is never said to know a key: then it is never sent again unasked.
+    keeps_keys = chain.calls_once and not (irreversible and bound.query is None)
     contract = {
         **_frame(bound.tool, step["system"], step["tool"], step),
         "effect_kind": "read_only"
@@ -85,10 +87,10 @@ def of_step(chain: Chain, bound: Bound) -> Json:
         "args_schema": _args_schema([bound.args]),
         "result_schema": _result_schema(bound.fields),
         "idempotency": _idempotency(
-            honoured=chain.calls_once and not reads, natural=step["action_class"] == "idempotent"
+            honoured=keeps_keys and not reads, natural=step["action_class"] == "idempotent"
         ),
         "retry": retry_rules(
-            step.get("retry", {}), repeat_is_safe=reads or chain.calls_once or bound.query is not None
+            step.get("retry", {}), repeat_is_safe=reads or keeps_keys or bound.query is not None
         ),
     }
     if bound.fields and not reads:
