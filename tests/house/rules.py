@@ -23,6 +23,7 @@ PEOPLE_WRITERS = ("workbench/commands/", "workbench/models/", "workbench/labs/")
 # What speaks to somebody at a terminal before logging exists, or instead of it.
 TERMINALS = ("workbench/labs/", "workbench/bootstrap.py")
 BELL = "sagas/relay.py"
+LIFE_OF_A_WORKER = frozenset({"setup_logging", "worker_init", "worker_process_init", "worker_shutting_down"})
 
 _ORM_WRITES = frozenset(
     {
@@ -73,12 +74,14 @@ def doors_know_no_tables(source: Source) -> Iterator[str]:
 
 
 def no_signals(source: Source) -> Iterator[str]:
-    """Nothing happens behind anybody's back: no receivers, none on our models."""
+    """Nothing happens behind anybody's back: no receivers, none on our models.
+
+    Celery tells about the life of its processes by signals only; those, and no others, may be heard.
+    """
     for node, module in _imports(source.tree):
-        if re.match(
-            r"django\.dispatch\b|django\.(core|db\.models|db\.backends|test)\.signals\b|celery\.signals\b",
-            module,
-        ):
+        if re.match(r"django\.dispatch\b|django\.(core|db\.models|db\.backends|test)\.signals\b", module):
+            yield _at(node, f"imports {module}")
+        elif module.startswith("celery.signals") and module.rpartition(".")[2] not in LIFE_OF_A_WORKER:
             yield _at(node, f"imports {module}")
 
 
@@ -120,7 +123,7 @@ def tasks_are_bells(source: Source) -> Iterator[str]:
     """A task takes nothing and has a body of at most five lines: what is to be done is in the tables."""
     if source.name.endswith("/tasks.py"):
         for node in source.tree.body:
-            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            if isinstance(node, ast.FunctionDef) and any(_is_task(part) for part in node.decorator_list):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 if node.args.args or node.args.kwonlyargs or node.args.vararg or node.args.kwarg:
                     yield _at(node, f"{node.name} takes arguments")
@@ -228,6 +231,11 @@ def _of_plain_values(node: ast.AST) -> bool:
         # `names.update({...})` and `digest.update(b"")` pass one value; a queryset's update only names columns.
         return bool(node.args)
     return False
+
+
+def _is_task(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(called, "attr", getattr(called, "id", "")) in {"task", "shared_task"}
 
 
 def _about_tasks(source: Source, node: ast.Call) -> bool:

@@ -32,6 +32,7 @@ PLANTED: tuple[tuple[Rule, str, str], ...] = (
     ),
     (rules.no_signals, "workbench/apps.py", "from django.db.models.signals import post_save"),
     (rules.no_signals, "workbench/models/user.py", "from django.dispatch import receiver"),
+    (rules.no_signals, "sagas/tasks.py", "from celery.signals import task_failure"),
     (rules.only_the_bell_sends_messages, "workbench/commands/retry.py", "drain.delay()"),
     (rules.only_the_bell_sends_messages, "sagas/sweep.py", "current_app.send_task('sagas.drain')"),
     (rules.celery_neither_waits_nor_retries, "sagas/relay.py", "drain.apply_async(countdown=2)"),
