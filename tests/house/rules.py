@@ -79,9 +79,9 @@ def no_signals(source: Source) -> Iterator[str]:
     Celery tells about the life of its processes by signals only; those, and no others, may be heard.
     """
     for node, module in _imports(source.tree):
-        if re.match(r"django\.dispatch\b|django\.(core|db\.models|db\.backends|test)\.signals\b", module):
-            yield _at(node, f"imports {module}")
-        elif module.startswith("celery.signals") and module.rpartition(".")[2] not in LIFE_OF_A_WORKER:
+        ours = re.match(r"django\.dispatch\b|django\.(core|db\.models|db\.backends|test)\.signals\b", module)
+        celerys = module.startswith("celery.signals") and module.rpartition(".")[2] not in LIFE_OF_A_WORKER
+        if ours or celerys:
             yield _at(node, f"imports {module}")
 
 

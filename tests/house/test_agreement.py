@@ -109,6 +109,7 @@ def test_documents_name_only_make_targets_that_exist() -> None:
 
 def test_documents_name_only_management_commands_that_exist() -> None:
     there = {path.stem for path in ROOT.glob("[a-z]*/**/management/commands/*.py")} | {
+        "check",
         "collectstatic",
         "migrate",
     }
