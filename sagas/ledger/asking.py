@@ -7,6 +7,8 @@ from datetime import timedelta
 from sagas import entries
 from sagas.ledger.desk import Desk
 from sagas.models import Action, Compensation
+from sagas.reasons import Reason
+from sagas.states import ActionState, CompensationState
 from tools.contract import Contract
 from tools.outcome import QueryAnswer, Verdict
 from tools.redact import mask_text
@@ -50,3 +52,22 @@ def ask_again(
 def short(detail: str) -> str:
     """A detail fit to be stored: secrets masked, length bounded."""
     return mask_text(detail)[:_LONGEST_DETAIL]
+
+
+_ABOUT_UNKNOWN = frozenset(
+    {Reason.UNKNOWN_UNRESOLVED, Reason.UNKNOWN_WITHOUT_QUERY, Reason.COMPENSATION_UNKNOWN}
+)
+
+
+def resolve_by_evidence(desk: Desk) -> None:
+    """Evidence resolves an unclaimed handoff about the unknown once nothing is unknown any more; a claimed one waits
+    for its owner.
+    """
+    handoff = desk.handoff
+    if handoff is None or handoff.claimed_by or handoff.reason not in _ABOUT_UNKNOWN:
+        return
+    if any(row.state == ActionState.UNKNOWN for row in desk.actions if not desk.items(row)):
+        return
+    if any(row.state == CompensationState.UNKNOWN for row in desk.compensations.values()):
+        return
+    desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)

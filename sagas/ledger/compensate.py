@@ -10,7 +10,7 @@ from datetime import timedelta
 from sagas import entries, planner
 from sagas.facts import Actor
 from sagas.ledger import batch, evidence
-from sagas.ledger.asking import DISPATCH_WINDOW_S, absence_is_proof, ask_again, short
+from sagas.ledger.asking import DISPATCH_WINDOW_S, absence_is_proof, ask_again, resolve_by_evidence, short
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation
@@ -185,9 +185,7 @@ def settle(
             due_again(desk, compensation, answer.detail)
         case _:
             ask_again(desk, compensation, contract, answer)
-    settled = compensation.state != CompensationState.UNKNOWN
-    if settled and desk.handoff is not None and not desk.handoff.claimed_by:
-        desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)
+    resolve_by_evidence(desk)
 
 
 def due_again(desk: Desk, compensation: Compensation, detail: str, *, in_doubt: bool = False) -> None:

@@ -257,6 +257,8 @@ class Desk:
         }
         handoff = self.linked_handoff if linked else self.handoff
         if handoff is None:
+            # An earlier handoff may have been resolved in this very transaction: only one is ever open.
+            self._write_rows()
             minutes = self.definition.deadlines.get(reason, self.definition.deadlines.get("default", 60.0))
             with connection.cursor() as cursor:
                 cursor.execute("SELECT nextval(pg_get_serial_sequence('sagas_handoff', 'id'))")
@@ -366,12 +368,7 @@ class Desk:
 
     def _flush(self, changes: dict[str, Any]) -> None:
         run = self.run
-        with connection.cursor() as cursor:
-            entries.insert(cursor, self._entries)
-        for row, columns, version in self._updates:
-            updated = type(row).objects.filter(pk=row.pk, version=version).update(**columns)
-            if updated != 1:
-                raise ClaimLost(f"{row} changed under the run's lock")
+        self._write_rows()
         changes |= {
             "state": run.state,
             "direction": run.direction,
@@ -392,6 +389,17 @@ class Desk:
             raise ClaimLost(f"{run.ref} changed under its own lock")
         if run.seq > self._first_seq:
             Outbox.objects.create(run_id=run.pk, seq_from=self._first_seq + 1, seq_to=run.seq)
+
+    def _write_rows(self) -> None:
+        """Write entries, then the rows that they speak of: the guard asks for the entry when a row changes."""
+        with connection.cursor() as cursor:
+            entries.insert(cursor, self._entries)
+        self._entries.clear()
+        for row, columns, version in self._updates:
+            updated = type(row).objects.filter(pk=row.pk, version=version).update(**columns)
+            if updated != 1:
+                raise ClaimLost(f"{row} changed under the run's lock")
+        self._updates.clear()
 
     def _step_of(self, row: Row) -> str:
         match row:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sagas import entries, planner
 from sagas.facts import Actor
 from sagas.ledger import batch, compensate, evidence
-from sagas.ledger.asking import DISPATCH_WINDOW_S, absence_is_proof, ask_again, short
+from sagas.ledger.asking import DISPATCH_WINDOW_S, absence_is_proof, ask_again, resolve_by_evidence, short
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Attempt
@@ -348,9 +348,7 @@ def settle(desk: Desk, action: Action, answer: QueryAnswer, *, by: str = "status
             _absent(desk, action, contract)
         case _:
             ask_again(desk, action, contract, answer)
-    if action.state != ActionState.UNKNOWN and desk.handoff is not None and not desk.handoff.claimed_by:
-        # Evidence resolves an unclaimed handoff by itself; a claimed one waits for its owner.
-        desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)
+    resolve_by_evidence(desk)
 
 
 def _absent(desk: Desk, action: Action, contract: Contract) -> None:

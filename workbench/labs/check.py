@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from sagas import api
 from sagas.facts import RunFacts
-from workbench.labs import cast, story
+from workbench.labs import cast, chapters, story
 from workbench.labs.browser import Page, Visitor
-from workbench.labs.story import Chapter, Progress
+from workbench.labs.chapters import Chapter
+from workbench.labs.story import Progress
 from workbench.labs.world import Outside
 
 REASON = "Checked with the system outside before deciding."
@@ -136,7 +137,7 @@ def _must(condition: bool, otherwise: str) -> None:
 
 def _notice_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
     """Query, found, let it go on: the customer got one notice."""
-    chapter = story.NOTICE_UNKNOWN
+    chapter = chapters.NOTICE_UNKNOWN
     ref, business = _case(chapter, chapter.reason), chapter.business
     desk = Desk(people["maya"], ref)
     _must(
@@ -159,7 +160,7 @@ def _notice_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _notice_lost(people: Mapping[str, Visitor], outside: Outside) -> str:
     """Query, proved absent, retry: one notice in the end."""
-    chapter = story.NOTICE_LOST
+    chapter = chapters.NOTICE_LOST
     ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
     desk = Desk(people["jonas"], ref)
     outside.heal("query_notice", "send_notice", match=run_ref)
@@ -174,7 +175,7 @@ def _notice_lost(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _notice_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
     """A stale page is refused, then the retry of the other person goes through."""
-    chapter = story.NOTICE_REFUSED
+    chapter = chapters.NOTICE_REFUSED
     ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
     stale = people["jonas"].get(f"handoffs/{ref}/?act=retry.send_notice").forms["run"]
     desk = Desk(people["maya"], ref)
@@ -190,7 +191,7 @@ def _notice_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _notice_open(people: Mapping[str, Visitor], outside: Outside) -> str:
     """Accepted as it is: nothing is sent, the record says that it was never known."""
-    chapter = story.NOTICE_OPEN
+    chapter = chapters.NOTICE_OPEN
     ref = _case(chapter, chapter.reason)
     before = outside.arrivals(business=chapter.business, tool="send_notice")
     Desk(people["maya"], ref).act("mark_acceptable", end_state="notice_to_be_confirmed")
@@ -204,7 +205,7 @@ def _notice_open(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _stock_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:
     """The failed compensation is ordered again once the cause is gone."""
-    chapter = story.STOCK_STUCK
+    chapter = chapters.STOCK_STUCK
     ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
     outside.heal("release_stock", match=run_ref)
     Desk(people["maya"], ref).act("compensate")
@@ -216,7 +217,7 @@ def _stock_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _mail_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
     """Not acceptable before the label is on the ticket, acceptable after it."""
-    chapter = story.MAIL_REFUSED
+    chapter = chapters.MAIL_REFUSED
     ref = _case(chapter, chapter.reason)
     desk = Desk(people["jonas"], ref)
     desk.act("mark_acceptable", expect=409, end_state="notice_by_hand")
@@ -230,7 +231,7 @@ def _mail_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _mail_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
     """A person found the mail; the reference is verified by a read before it counts."""
-    chapter = story.MAIL_UNKNOWN
+    chapter = chapters.MAIL_UNKNOWN
     ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
     outside.heal("find_mail_by_key", match=run_ref)
     desk = Desk(people["maya"], ref)
@@ -246,7 +247,7 @@ def _mail_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _file_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:
     """Compensated strictly in reverse once the archive takes it."""
-    chapter = story.FILE_STUCK
+    chapter = chapters.FILE_STUCK
     ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
     _must(
         "release_customer_no" not in outside.effects(business=chapter.business),
@@ -263,7 +264,7 @@ def _file_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _customer_told(people: Mapping[str, Visitor], outside: Outside) -> str:
     """An irreversible step in the middle: nothing may run by itself; the case goes up."""
-    chapter = story.CUSTOMER_TOLD
+    chapter = chapters.CUSTOMER_TOLD
     ref = _case(chapter, chapter.reason)
     before = outside.effects(business=chapter.business)
     Desk(people["maya"], ref).act("escalate")
@@ -275,43 +276,195 @@ def _customer_told(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 def _sms_failed(people: Mapping[str, Visitor], outside: Outside) -> str:
     """S2-10 in the demo: 500 at step 4, compensated 3, 2, 1."""
-    chapter = story.SMS_FAILED
+    chapter = chapters.SMS_FAILED
     _ends(chapter, "compensated")
     found = [tool for tool in outside.effects(business=chapter.business) if tool in _COMPENSATING]
     _must(found == list(_COMPENSATING), f"outside: {found}")
     return "compensated 3, 2, 1 by itself"
 
 
+def _approval_crm(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The record takes the change once its cause is gone: retried, once."""
+    chapter = chapters.APPROVAL_CRM
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    outside.heal("update_account", match=run_ref)
+    Desk(people["maya"], ref).act("retry.update_crm")
+    _ends(chapter, "completed")
+    changed = outside.effects(business=chapter.business, tool="update_account")
+    _must(changed == ["update_account"], f"the record was changed {len(changed)} times")
+    return "retried, the record changed once"
+
+
+def _accepted_with(
+    people: Mapping[str, Visitor],
+    outside: Outside,
+    chapter: Chapter,
+    end_state: str,
+    *follow_ups: str,
+    about: str = "",
+) -> str:
+    """Accepted in a declared end state; what the end state names is then really there outside."""
+    ref = _case(chapter, chapter.reason)
+    Desk(people["lin"], ref).act("mark_acceptable", end_state=end_state)
+    _ends(chapter, "closed_accepted")
+    deadline = time.monotonic() + PATIENCE_S
+    while missing := [
+        tool for tool in follow_ups if not outside.effects(business=chapter.business, tool=tool)
+    ]:
+        _must(time.monotonic() < deadline, f"outside is no {', '.join(missing)}")
+        time.sleep(0.1)
+    return f"accepted as {end_state}; outside: {', '.join(follow_ups)}"
+
+
+def _quota(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The deduction stays; a task to write the record is opened."""
+    return _accepted_with(people, outside, chapters.QUOTA, "record_to_be_repaired", "create_task")
+
+
+def _ticket_changed(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The ticket is labelled for a notice by hand."""
+    return _accepted_with(people, outside, chapters.TICKET_CHANGED, "notice_by_hand", "label_ticket")
+
+
+def _back_order(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The order is flagged, a task opened."""
+    return _accepted_with(people, outside, chapters.BACK_ORDER, "back_order", "flag_order", "create_task")
+
+
+def _refund(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The refund stays, the repair is a task and closing is blocked (S0-24)."""
+    return _accepted_with(
+        people,
+        outside,
+        chapters.REFUND,
+        "refund_kept_record_open",
+        "create_task",
+        "block_closing",
+        about="C-5531",
+    )
+
+
+def _note(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """A person compensates: the note is struck out."""
+    chapter = chapters.NOTE
+    Desk(people["jonas"], _case(chapter, chapter.reason)).act("compensate")
+    _ends(chapter, "compensated")
+    found = outside.effects(business=chapter.business)
+    _must(found == ["add_note", "strike_note"], f"outside: {found}")
+    return "the note was struck out"
+
+
+def _devices(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Asked again, proved old, retried: the rollout goes on to the twelfth device."""
+    chapter = chapters.DEVICES
+    ref, run_ref = _case(chapter, chapter.reason), _facts(chapter).ref
+    outside.heal("get_config", "push_config", match=run_ref)
+    desk = Desk(people["lin"], ref)
+    desk.act("query_status.device_08")
+    _step_becomes(chapter, "device_08", "rejected")
+    desk.act("retry.device_08")
+    _ends(chapter, "completed")
+    pushed = outside.effects(business=chapter.business, tool="push_config")
+    _must(len(pushed) == 12, f"{len(pushed)} configurations were pushed")
+    return "twelve devices, each configured once"
+
+
+def _relabel(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """The refused articles go out again, nothing else does."""
+    chapter = chapters.RELABEL
+    ref = _case(chapter, chapter.reason)
+    before = len(outside.effects(business=chapter.business, tool="relabel_items"))
+    Desk(people["maya"], ref).act("retry.relabel")
+    _ends(chapter, "completed")
+    after = len(outside.effects(business=chapter.business, tool="relabel_items"))
+    _must((before, after) == (193, 200), f"{before} articles before, {after} after")
+    return "193 before, the refused 7 after, none twice"
+
+
+def _signed(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """Whoever worked on it cannot sign; another person signs each request, and it is compensated in reverse."""
+    chapter = chapters.SIGNED_BANK
+    signed = 0
+    while _facts(chapter).finished_at is None:
+        facts = _until(
+            chapter,
+            "waiting for a signature, or at its end",
+            lambda f: f.state.value == "awaiting_approval" or f.finished_at is not None,
+        )
+        permits = [
+            action.compensation.permit.ref
+            for action in facts.actions
+            if action.compensation is not None
+            and action.compensation.permit is not None
+            and action.compensation.permit.state.value == "requested"
+        ]
+        for permit in permits:
+            page = people["maya"].get(f"signoffs/{permit}/")
+            _must("run" not in page.forms, "an operator is offered to sign")
+            form = people["priya"].get(f"signoffs/{permit}/").forms.get("run")
+            _must(form is not None, f"{permit} cannot be signed")
+            if form is not None:
+                answer = people["priya"].post(
+                    form, **{name: REASON for name in ("reason", "note") if name in form.fields}
+                )
+                _must(
+                    answer.status in (200, 202), f"signing was answered with {answer.status}: {answer.result}"
+                )
+                signed += 1
+        time.sleep(0.2)
+    _must(_facts(chapter).state.value == "compensated", f"it ended as {_facts(chapter).state}")
+    found = [tool for tool in outside.effects(business=chapter.business) if tool in _COMPENSATING]
+    _must(found == list(_COMPENSATING), f"outside: {found}")
+    return f"{signed} signatures by another person, compensated 3, 2, 1"
+
+
+def _false_failure(people: Mapping[str, Visitor], outside: Outside) -> str:
+    """S1-26: reported as failed although done; asked for, not done again."""
+    chapter = chapters.FALSE_FAILURE
+    _ends(chapter, "completed")
+    charged = outside.effects(business=chapter.business, tool="charge_card")
+    _must(charged == ["charge_card"], f"charged {len(charged)} times")
+    return "charged once"
+
+
 _COMPENSATING = ("reclaim_limit", "withdraw_file", "release_customer_no")
 
 SETTLEMENTS: Mapping[str, Callable[[Mapping[str, Visitor], Outside], str]] = {
-    story.NOTICE_UNKNOWN.name: _notice_unknown,
-    story.NOTICE_LOST.name: _notice_lost,
-    story.NOTICE_REFUSED.name: _notice_refused,
-    story.NOTICE_OPEN.name: _notice_open,
-    story.STOCK_STUCK.name: _stock_stuck,
-    story.MAIL_REFUSED.name: _mail_refused,
-    story.MAIL_UNKNOWN.name: _mail_unknown,
-    story.FILE_STUCK.name: _file_stuck,
-    story.CUSTOMER_TOLD.name: _customer_told,
-    story.SMS_FAILED.name: _sms_failed,
+    chapters.NOTICE_UNKNOWN.name: _notice_unknown,
+    chapters.NOTICE_LOST.name: _notice_lost,
+    chapters.NOTICE_REFUSED.name: _notice_refused,
+    chapters.NOTICE_OPEN.name: _notice_open,
+    chapters.STOCK_STUCK.name: _stock_stuck,
+    chapters.MAIL_REFUSED.name: _mail_refused,
+    chapters.MAIL_UNKNOWN.name: _mail_unknown,
+    chapters.FILE_STUCK.name: _file_stuck,
+    chapters.CUSTOMER_TOLD.name: _customer_told,
+    chapters.SMS_FAILED.name: _sms_failed,
+    chapters.APPROVAL_CRM.name: _approval_crm,
+    chapters.QUOTA.name: _quota,
+    chapters.TICKET_CHANGED.name: _ticket_changed,
+    chapters.BACK_ORDER.name: _back_order,
+    chapters.DEVICES.name: _devices,
+    chapters.NOTE.name: _note,
+    chapters.REFUND.name: _refund,
+    chapters.RELABEL.name: _relabel,
+    chapters.SIGNED_BANK.name: _signed,
+    chapters.FALSE_FAILURE.name: _false_failure,
 }
 
 
 def _once(outside: Outside) -> str:
     """What the pages call confirmed is there once outside; what they call anything else is not taken for done."""
     looked = 0
-    for chapter in story.CHAPTERS:
-        for action in _facts(chapter).actions:
-            if not action.contract.has_effect:
+    for chapter in chapters.CHAPTERS:
+        units = [unit for action in _facts(chapter).actions for unit in (action.items or (action,))]
+        for unit in units:
+            if not unit.contract.has_effect:
                 continue
-            times = len(outside.effects(business=chapter.business, tool=action.tool))
             looked += 1
-            if action.state.value == "confirmed":
-                _must(times == 1, f"{chapter.business} {action.tool} is confirmed and happened {times} times")
-            elif action.state.value in ("rejected", "skipped", "not_started"):
-                _must(
-                    times == 0,
-                    f"{chapter.business} {action.tool} is {action.state} and happened {times} times",
-                )
-    return f"{looked} actions compared with the ledger outside"
+            times, where = outside.times(unit.key), f"{chapter.business} {unit.step} {unit.item}".strip()
+            if unit.state.value == "confirmed":
+                _must(times == 1, f"{where} is confirmed and happened {times} times")
+            elif unit.state.value in ("rejected", "skipped", "not_started"):
+                _must(times == 0, f"{where} is {unit.state} and happened {times} times")
+    return f"{looked} calls compared with the ledger outside, one by one"

@@ -35,6 +35,11 @@ class Outside:
         answer = self._ask(f"/ledger?{urlencode(query)}")
         return [record["tool"] for record in answer["records"]]
 
+    def times(self, key: str) -> int:
+        """How often a call with this very key took effect."""
+        answer = self._ask(f"/ledger?{urlencode({'key': key, 'kind': 'effect'})}")
+        return sum(record["key"] == key for record in answer["records"])
+
     def net(self, *, business: str) -> dict[str, int]:
         """How often each tool's effect stands for one business reference: done minus compensated."""
         answer = self._ask(f"/effects?{urlencode({'business': business})}")

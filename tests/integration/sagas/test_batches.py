@@ -211,3 +211,25 @@ def test_a_lost_answer_inside_a_loop_is_asked_for_and_the_loop_goes_on(
 
     assert facts.state is RunState.COMPLETED
     assert effects(simulator, "reserve_stock") == 3
+
+
+@pytest.mark.requirement("S0-56", "S3-8")
+def test_evidence_resolves_the_unclaimed_handoff_of_a_batch_only_when_its_last_item_is_known(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
+) -> None:
+    simulator.plan(
+        {"tool": "relabel_items", "mode": "applied_no_answer", "attempts": [1]},
+        {"tool": "get_label", "mode": "query_down"},
+    )
+    facts = drained("batch_relabel", batch(3))
+    assert facts.state is RunState.HANDOFF
+
+    simulator.plan({"tool": "get_label", "mode": "ok"})
+    for _ in range(20):
+        clock.put_forward(30)
+        facts = settle(facts.ref, clock)
+        if facts.finished_at is not None:
+            break
+
+    assert facts.state is RunState.COMPLETED
+    assert [handoff.resolution for handoff in facts.handoffs] == ["settled by evidence"]
