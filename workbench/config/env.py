@@ -81,7 +81,7 @@ def encrypted(name: str, urls: Iterable[str], internal: Collection[str]) -> None
         if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in internal):
             continue
         raise ImproperlyConfigured(
-            f"{name} reaches {parts.hostname or url!r} without encryption: use https, "
+            f"{name} reaches {parts.hostname} without encryption: use https, "
             f"or name the host in AMENDS_INTERNAL_HOSTS."
         )
 
