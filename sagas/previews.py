@@ -5,6 +5,7 @@ Pure but for the description of calls, which sends nothing.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from sagas.states import ActionState, CompensationState
 from tools.bindings import Unbindable, bind
 from tools.contract import Condition, Contract, Json, RecoveryClass, Who
 from tools.definition import StepIs
+from tools.pointers import find
 from tools.texts import fill
 from tools.world import World
 
@@ -40,7 +42,7 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
         case "retry":
             action = _find(facts, step)
             if action is not None:
-                calls, outcomes = [_forward(1, action)], _CALL_OUTCOMES
+                calls, outcomes = _again(action), _CALL_OUTCOMES
                 if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
                     irreversible = (_effect(action),)
         case "compensate" | "stop_and_compensate":
@@ -118,6 +120,25 @@ def _effect(action: ActionFacts) -> str:
 def _forward(number: int, action: ActionFacts) -> PlannedCall:
     args = action.args if action.args is not None else {}
     return _call(number, action.step, action.contract, args, action.key, "forward")
+
+
+def _again(action: ActionFacts) -> list[PlannedCall]:
+    """The calls of a retry: of a call over many only what was refused, of a loop each refused one by itself."""
+    refused = [item for item in action.items if item.state is ActionState.REJECTED]
+    if action.state is not ActionState.PARTIAL or not refused:
+        return [_forward(1, action)]
+    many = action.contract.items
+    if many is None:
+        return [
+            replace(_forward(number, item), items=(item.item,))
+            for number, item in enumerate(refused, start=1)
+        ]
+    args = copy.deepcopy(action.args)
+    holder, _, last = many.list.rpartition("/")
+    find(args, holder)[last] = [item.args for item in refused]
+    # The key of what goes out again is made from the very parts that are picked, so none is shown before.
+    call = _call(1, action.step, action.contract, args, "", "forward")
+    return [replace(call, items=tuple(item.item for item in refused))]
 
 
 def _call(number: int, step: str, contract: Contract, args: Json, key: str, direction: str) -> PlannedCall:
@@ -217,7 +238,7 @@ def _reads_of_end_states(facts: RunFacts) -> list[PlannedCall]:
             contract = _read_contract(facts, follow_up.tool)
             bound = _bound(follow_up.args, scope(facts, first))
             call = _call(len(calls) + 1, "", contract, bound, "", "forward")
-            calls.append(replace(call, text=f"{end_state.title}: {follow_up.text}"))
+            calls.append(replace(call, text=follow_up.text, end_state=end_state.id))
     return calls
 
 

@@ -107,6 +107,6 @@ def command_body(verb: str) -> type[CommandBody]:
 
 def _serializer_field(field: ArgumentField) -> serializers.Field[Any, Any, Any, Any]:
     shown = {"required": False, "label": field.label, "help_text": field.help}
-    if field.kind is Kind.STEPS:
+    if field.kind in (Kind.STEPS, Kind.ITEMS):
         return serializers.ListField(child=serializers.CharField(), **shown)
     return serializers.CharField(allow_blank=True, trim_whitespace=False, **shown)

@@ -1,6 +1,6 @@
 """What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview` and add nothing."""
 
-from workbench.commands._arguments import ArgumentField, Arguments, Kind, fields_of
+from workbench.commands._arguments import LISTS, ArgumentField, Arguments, Kind, fields_of
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
@@ -11,6 +11,7 @@ from workbench.commands.available import Offer, available
 
 __all__ = [
     "COMMANDS",
+    "LISTS",
     "SIGNOFF_COMMANDS",
     "SYSTEM_COMMANDS",
     "ArgumentField",

@@ -23,11 +23,15 @@ class Kind(StrEnum):
 
     STEP = "step"
     STEPS = "steps"
+    ITEMS = "items"
     REFERENCE = "reference"
     END_STATE = "end_state"
     TEXT = "text"
     REASON = "reason"
     CHOICE = "choice"
+
+
+LISTS = frozenset({Kind.STEPS, Kind.ITEMS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +115,8 @@ def parse[A: Arguments](arguments: type[A], raw: Mapping[str, Any]) -> A | Mappi
 
 
 def _clean(field: ArgumentField, value: object) -> str | tuple[str, ...] | Sentence:
-    if field.kind is Kind.STEPS:
-        return _clean_list(value)
+    if field.kind in LISTS:
+        return _clean_list(field, value)
     if value is None:
         value = ""
     if not isinstance(value, str):
@@ -141,8 +145,13 @@ def _too_short(field: ArgumentField) -> Sentence:
     return Sentence(_("This is needed."))
 
 
-def _clean_list(value: object) -> tuple[str, ...] | Sentence:
+def _clean_list(field: ArgumentField, value: object) -> tuple[str, ...] | Sentence:
     parts = [value] if isinstance(value, str) else [] if value is None else value
+    items = field.kind is Kind.ITEMS
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        return Sentence(_("This must be a list of steps."))
-    return tuple(part for part in parts if part)
+        return Sentence(_("This must be a list of items.") if items else _("This must be a list of steps."))
+    named = tuple(part for part in parts if part)
+    if items and parts and not named:
+        # A form says that it asked: nothing picked is not the same as nothing said, which means all.
+        return Sentence(_("Pick at least one item."))
+    return named

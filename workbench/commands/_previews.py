@@ -203,7 +203,9 @@ def _restored(row: StoredPreview) -> Preview:
         handoff_ref=row.handoff_ref,
         run_ref=row.run_ref,
         version=row.run_version,
-        calls=tuple(PlannedCall(**call) for call in content["calls"]),
+        calls=tuple(
+            PlannedCall(**{**call, "items": tuple(call.get("items", ()))}) for call in content["calls"]
+        ),
         checks=tuple(Check(**{**check, "at": _time(check["at"])}) for check in content["checks"]),
         outcomes=tuple((when, then) for when, then in content["outcomes"]),
         irreversible=tuple(content["irreversible"]),

@@ -5,6 +5,7 @@ The sentence beside a switched-off offer is what a forced request would be answe
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +98,11 @@ def _reach(
     if refusal is not None or not command.needs_preview:
         return command.reach, 0
     calls = api.preview(facts, command.verb, step=step).calls
-    writes = sum(call.changes_state for call in calls)
-    if writes:
-        return "writes", writes
+    writing = [call for call in calls if call.changes_state]
+    if writing:
+        # Of several end states one is accepted, so only its follow-ups are ever opened.
+        ends = Counter(call.end_state for call in writing if call.end_state)
+        return "writes", sum(not call.end_state for call in writing) + max(ends.values(), default=0)
+    if command.reach != "writes":
+        return command.reach, 0
     return ("read_only" if calls else "record_only"), 0

@@ -21,7 +21,7 @@ from workbench.commands import Offer, Preview, available, find_preview, make_pre
 from workbench.errors import Refused
 from workbench.web import forms
 from workbench.web.page import Reader
-from workbench.web.presenters import activity, case, decide, results, steps
+from workbench.web.presenters import activity, case, decide, items, results, steps
 from workbench.web.presenters.words import Words
 
 
@@ -66,7 +66,12 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     facts = seen.facts
     offers = available(facts, reader.actor, reader.person)
     shown_case = case.case(
-        facts, seen.handoff, reader=reader.actor.id, clock=reader.clock, level=str(policies.risk(facts))
+        facts,
+        seen.handoff,
+        reader=reader.actor.id,
+        clock=reader.clock,
+        level=str(policies.risk(facts)),
+        strip=api.strip(facts),
     )
     pick = _pick(offers, wish)
     panel = decide.panel(
@@ -133,6 +138,7 @@ def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]
     return {
         "end_state": decide.met_ends(made),
         "steps": [(step, names[step]) for step in planned] if several else [],
+        "items": items.refused(facts, made.step) if any(call.items for call in made.calls) else [],
     }
 
 
@@ -146,7 +152,12 @@ def _held(offer: Offer, facts: RunFacts, wish: Wish) -> dict[str, Any] | None:
         "title": offer.label,
         "icon": decide.ICONS.get(offer.verb, "dots"),
         "version": facts.version,
-        "fields": forms.fields(offer.fields, draft=wish.draft, errors=wish.errors),
+        "fields": forms.fields(
+            offer.fields,
+            draft=wish.draft,
+            errors=wish.errors,
+            choices={"items": items.refused(facts, offer.step) if "items" in wish.draft else []},
+        ),
         "why": _("Switched off until you use version {n} above.").format(n=facts.version)
         if offer.allowed
         else offer.sentence,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from workbench.commands import ArgumentField, Kind
+from workbench.commands import LISTS, ArgumentField, Kind
 
 if TYPE_CHECKING:
     from workbench.web.presenters.words import Words
@@ -52,6 +52,8 @@ class Field:
     most: int = 200
     choices: tuple[Choice, ...] = ()
     autocomplete: str = "off"
+    asks: bool = False
+    """The form says that it asked, so that nothing picked is told from nothing said."""
 
 
 _WIDGETS = {
@@ -61,6 +63,7 @@ _WIDGETS = {
     Kind.CHOICE: "select",
     Kind.END_STATE: "select",
     Kind.STEPS: "checks",
+    Kind.ITEMS: "checks",
 }
 
 
@@ -88,6 +91,9 @@ def _field(
 ) -> Field:
     value = draft.get(field.name, "")
     picked = {value} if isinstance(value, str) else set(value if isinstance(value, list | tuple) else ())
+    items = field.kind is Kind.ITEMS
+    if items and field.name not in draft:
+        picked = {code for code, __ in choices}
     known = choices or [(choice, choice) for choice in field.choices]
     reason = field.kind is Kind.REASON
     return Field(
@@ -102,13 +108,14 @@ def _field(
         required=field.required,
         most=field.max_length,
         choices=tuple(Choice(value=code, label=label, picked=code in picked) for code, label in known),
+        asks=items,
     )
 
 
 def _note(field: ArgumentField) -> str:
     if field.kind is Kind.REASON:
         return _("kept in the audit trail")
-    return "" if field.required or field.kind is Kind.CHOICE else _("optional")
+    return "" if field.required or field.kind in (Kind.CHOICE, Kind.ITEMS) else _("optional")
 
 
 def arguments(asked: Iterable[ArgumentField], data: QueryDict) -> dict[str, object]:
@@ -116,5 +123,5 @@ def arguments(asked: Iterable[ArgumentField], data: QueryDict) -> dict[str, obje
     found: dict[str, object] = {}
     for field in asked:
         if field.name in data:
-            found[field.name] = data.getlist(field.name) if field.kind is Kind.STEPS else data[field.name]
+            found[field.name] = data.getlist(field.name) if field.kind in LISTS else data[field.name]
     return found

@@ -51,6 +51,10 @@ _ICONS = {
     "tool.compensation.started": "compensating",
     "tool.retry.scheduled": "retry",
     "tool.execution.resolved": "eye",
+    "tool.callback.received": "info",
+    "reconciliation.drift": "warn",
+    "run.replanned": "flow",
+    "run.follow_up.started": "flow",
 }
 
 # {who} acts, {step} is what it is about. Names as in the state tables, and those of people's commands.
@@ -109,6 +113,12 @@ _SENTENCES: dict[str, Words] = {
     "run.turned_back": gettext_lazy("{who} turned the run back: what was done is made up for."),
     "run.approval.requested": gettext_lazy("{who} asked for a sign-off."),
     "run.approval.settled": gettext_lazy("The sign-off is settled."),
+    "run.replanned": gettext_lazy("{who} recorded a change of plan."),
+    "run.follow_up.started": gettext_lazy(
+        "{who} opened the follow-up of the accepted state as a run of its own."
+    ),
+    "tool.callback.received": gettext_lazy("The provider reported back about {step}."),
+    "reconciliation.drift": gettext_lazy("What was read about {step} differs from what is on record."),
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
     "system.frozen": gettext_lazy("{who} froze the system."),
     "system.unfrozen": gettext_lazy("{who} lifted a freeze."),

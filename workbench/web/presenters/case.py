@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -10,13 +10,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from sagas.facts import ActionFacts, HandoffFacts, RunFacts
+from sagas.facts import ActionFacts, HandoffFacts, RunFacts, StripMark
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
-from workbench.web.presenters import marks, reasons, signoffs, steps, text
+from workbench.web.presenters import items, marks, reasons, signoffs, steps, text, words
 from workbench.web.presenters.clock import Clock, Due
 from workbench.web.presenters.queue import sentence_join
+from workbench.web.presenters.steps import Account
 from workbench.web.presenters.words import Words
 
 _DONE = frozenset({ActionState.CONFIRMED, ActionState.ACCEPTED})
@@ -56,6 +57,14 @@ class End:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Link:
+    """A reference and where it leads."""
+
+    ref: str
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """The left side of the page."""
 
@@ -86,10 +95,24 @@ class Case:
     changes_url: str
     read_at: str
     signoffs: tuple[signoffs.Pending, ...] = ()
+    bar: marks.Strip | None = None
+    items: tuple[items.Items, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    linked: str = ""
+    parent: Link | None = None
+    remedies: tuple[Link, ...] = ()
 
 
-def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, level: str) -> Case:
-    """Everything the page says about a case; `level` is how much is at stake."""
+def case(
+    facts: RunFacts,
+    handoff: HandoffFacts,
+    *,
+    reader: str,
+    clock: Clock,
+    level: str,
+    strip: Iterable[StripMark] = (),
+) -> Case:
+    """Everything the page says about a case; `level` is how much is at stake, `strip` its marks."""
     tool = troubled(facts)
     url = case_url(handoff.ref)
     settled = not any(_is_unknown(action) for action in steps.current(facts))
@@ -115,7 +138,7 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         steps=steps.steps(facts, clock),
         steps_summary=steps.summary(facts),
         owner=owner(handoff, reader=reader, clock=clock),
-        intent=facts.intent,
+        intent="" if facts.parent_ref else facts.intent,
         closed=_closed(handoff, facts, clock),
         again_ref=again_ref,
         again_url=again_url,
@@ -123,6 +146,27 @@ def case(facts: RunFacts, handoff: HandoffFacts, *, reader: str, clock: Clock, l
         changes_url=reverse("case-changes", args=[handoff.ref]),
         read_at=clock.time(facts.now),
         signoffs=signoffs.pending(facts.actions, clock),
+        bar=marks.long_strip(strip),
+        items=items.batches(facts),
+        accounts=steps.accounts(facts),
+        linked=_linked(handoff, facts),
+        parent=run_link(facts.parent_ref) if facts.parent_ref else None,
+        remedies=tuple(run_link(ref) for ref in facts.remedies),
+    )
+
+
+def run_link(ref: str) -> Link:
+    """A run and its page."""
+    return Link(ref=ref, url=reverse("run", args=[ref]))
+
+
+def _linked(handoff: HandoffFacts, facts: RunFacts) -> str:
+    """A late fact stands beside a run that is over; nothing that is done here opens it again."""
+    if not handoff.linked or handoff.state is HandoffState.RESOLVED:
+        return ""
+    ended = words.RUN_STATES[str(facts.state)].word
+    return _("The run ended as “{state}” and stays closed. Only what came in late is settled here.").format(
+        state=ended
     )
 
 
@@ -153,8 +197,10 @@ def owner(handoff: HandoffFacts, *, reader: str, clock: Clock) -> marks.Owner:
 
 def _is_unknown(action: ActionFacts) -> bool:
     made_up = action.compensation
-    return action.state is ActionState.UNKNOWN or (
-        made_up is not None and made_up.state is CompensationState.UNKNOWN
+    return (
+        action.state is ActionState.UNKNOWN
+        or (made_up is not None and made_up.state is CompensationState.UNKNOWN)
+        or any(_is_unknown(item) for item in action.items)
     )
 
 
@@ -186,7 +232,7 @@ def _lede(facts: RunFacts) -> Iterator[str]:
         elif action.state is ActionState.REJECTED:
             yield _("“{title}” was refused: nothing happened.").format(title=title)
         elif action.state is ActionState.PARTIAL:
-            yield _("“{title}” was done in part.").format(title=title)
+            yield _part_of(action)
     made_up = [action for action in now if action.state is ActionState.COMPENSATED]
     if made_up:
         yield ngettext("{n} step was compensated.", "{n} steps were compensated.", len(made_up)).format(
@@ -200,6 +246,13 @@ def _lede(facts: RunFacts) -> Iterator[str]:
     idle = sum(action.state in _IDLE for action in now)
     if idle:
         yield ngettext("{n} step was never sent.", "{n} steps were never sent.", idle).format(n=idle)
+
+
+def _part_of(action: ActionFacts) -> str:
+    title = action.contract.texts.title
+    if not action.items:
+        return _("“{title}” was done in part.").format(title=title)
+    return _("“{title}” was done in part: {listed}.").format(title=title, listed=items.tally(action))
 
 
 def known(facts: RunFacts, clock: Clock) -> tuple[Fact, ...]:
@@ -226,6 +279,8 @@ def _facts_of(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
     elif state is ActionState.COMPENSATED:
         says = text.say(_("Compensated: {done}"), done=steps.said(action))
         yield Fact(icon="compensated", says=says, more=None, source=_source(action, clock))
+    elif action.items and state is not ActionState.CONFIRMED:
+        yield from _facts_of_items(action, clock)
     elif state is ActionState.SENT:
         yield Fact(
             icon="sent",
@@ -239,6 +294,28 @@ def _facts_of(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
         yield Fact(icon=icon, says=steps.said(action), more=None, source=_source(action, clock))
     if made_up and made_up.state in _UNPROVEN:
         yield _unproven(action, clock)
+
+
+def _facts_of_items(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
+    """A call over many in numbers; what is not known of its parts is a question, as for any other step."""
+    says = text.say(
+        _("{title}: {done} of {n} items confirmed"),
+        title=action.contract.texts.title,
+        done=items.confirmed(action),
+        n=len(action.items),
+    )
+    look = steps.look_of(action)
+    yield Fact(
+        icon=look.icon, says=says, more=text.inert(items.tally(action), 300), source=_source(action, clock)
+    )
+    open_ = [item for item in action.items if _is_unknown(item)]
+    if open_:
+        question = text.say(_("Not known: {question}"), question=action.contract.texts.question)
+        more = ngettext("{n} item got no answer.", "{n} items got no answer.", len(open_)).format(
+            n=len(open_)
+        )
+        source = _source(action, clock)
+        yield Fact(icon="unk", says=question, more=text.say(more), source=source, question=True)
 
 
 def _unproven(action: ActionFacts, clock: Clock) -> Fact:

@@ -109,6 +109,7 @@ class EndShown:
     title: SafeString
     met: bool
     checks: tuple[Check, ...]
+    opens: tuple[SafeString, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,12 +249,12 @@ def shown(
         command_id=command_id,
         title=label,
         icon=ICONS.get(preview.verb, "dots"),
-        run=label,
+        run=_("Retry the picked items") if any(call.items for call in preview.calls) else label,
         calls_title=_("Exactly what will run") if preview.calls else _("Exactly what will change"),
-        calls=tuple(_call(call) for call in preview.calls),
+        calls=tuple(_call(call, preview) for call in preview.calls),
         no_calls=record_only(preview.verb),
         checks=tuple(_checks(preview, clock)),
-        ends=tuple(_end(end, clock) for end in preview.end_states),
+        ends=tuple(_end(end, clock, preview.calls) for end in preview.end_states),
         outcomes=tuple(_fork(when, then) for when, then in preview.outcomes),
         irreversible=tuple(text.inert(one, 300) for one in preview.irreversible),
         nothing_irreversible=nothing,
@@ -280,7 +281,7 @@ def record_only(verb: str) -> str:
     return known.get(verb, _("No call goes out."))
 
 
-def _call(call: PlannedCall) -> Call:
+def _call(call: PlannedCall, preview: Preview) -> Call:
     directions = {
         "query": _("Read only."),
         "read": _("Read only."),
@@ -294,8 +295,26 @@ def _call(call: PlannedCall) -> Call:
         line=text.inert(line, 400),
         body=body,
         key=text.inert(call.key, 200) if call.key and call.changes_state else None,
-        text=text.say("{kind} {words}", kind=directions.get(call.direction, ""), words=call.text),
+        text=text.say(
+            "{kind} {words}",
+            kind=_reach_of(call, preview) or directions.get(call.direction, ""),
+            words=call.text,
+        ),
     )
+
+
+def _reach_of(call: PlannedCall, preview: Preview) -> str:
+    """When a call goes out, or with how many items; "" where its direction says it all."""
+    if call.end_state:
+        title = next((end.title for end in preview.end_states if end.id == call.end_state), call.end_state)
+        return _("Only with “{title}”, as a run of its own:").format(title=title)
+    if call.items:
+        return ngettext(
+            "{n} item goes out, none else is touched.",
+            "{n} items go out, none else is touched.",
+            len(call.items),
+        ).format(n=len(call.items))
+    return ""
 
 
 def _checks(preview: Preview, clock: Clock) -> Iterator[Check]:
@@ -304,7 +323,7 @@ def _checks(preview: Preview, clock: Clock) -> Iterator[Check]:
         yield Check(icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at))
 
 
-def _end(end: EndStateCheck, clock: Clock) -> EndShown:
+def _end(end: EndStateCheck, clock: Clock, calls: Iterable[PlannedCall]) -> EndShown:
     checks = tuple(
         Check(
             icon=_met_icon(condition.met),
@@ -313,7 +332,8 @@ def _end(end: EndStateCheck, clock: Clock) -> EndShown:
         )
         for condition in end.conditions
     )
-    return EndShown(title=text.inert(end.title, 160), met=end.met, checks=checks)
+    opens = tuple(text.inert(call.text, 160) for call in calls if call.end_state == end.id)
+    return EndShown(title=text.inert(end.title, 160), met=end.met, checks=checks, opens=opens)
 
 
 def _met_icon(met: bool | None) -> str:

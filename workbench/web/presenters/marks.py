@@ -98,6 +98,12 @@ def _strip(all_marks: tuple[StripMark, ...], _language: str) -> Strip:
     return Strip(says=says, marks=tuple(_mark(mark) for mark in all_marks))
 
 
+def long_strip(marks: Iterable[StripMark]) -> Strip | None:
+    """The bar of a case with more steps, or parts of steps, than a strip shows; None for the others."""
+    made = strip(marks)
+    return made if made.bar else None
+
+
 def _mark(mark: StripMark) -> Mark:
     state, kept = words.state(mark.state), words.recovery(mark.recovery_class)
     says = f"{mark.position}. {mark.tool}: {_lower(state.word)}, {_lower(kept.word)}"

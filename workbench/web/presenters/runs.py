@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow
-from workbench.web.presenters import activity, marks, signoffs, steps, text, words
+from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow, StripMark, WaiverFacts
+from workbench.web.presenters import activity, items, marks, signoffs, steps, text, words
 from workbench.web.presenters.activity import Told
-from workbench.web.presenters.case import title
+from workbench.web.presenters.case import Link, run_link, title
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.words import ClassWord, StateWord
 
@@ -29,11 +29,15 @@ class Box:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
-    """A reference and where it leads."""
+class Waiver:
+    """An error of the check that somebody let pass when this version was published."""
 
-    ref: str
-    url: str
+    code: str
+    title: str
+    steps: str
+    reason: str
+    by: str
+    at: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,12 @@ class Run:
     intent: str
     next_url: str
     signoffs: tuple[signoffs.Pending, ...] = ()
+    bar: marks.Strip | None = None
+    items: tuple[items.Items, ...] = ()
+    accounts: tuple[steps.Account, ...] = ()
+    parent: Link | None = None
+    remedies: tuple[Link, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
 
 
 def run(
@@ -80,6 +90,8 @@ def run(
     reader: str,
     clock: Clock,
     full: bool,
+    strip: Iterable[StripMark] = (),
+    waivers: Iterable[WaiverFacts] = (),
 ) -> Run:
     """One run; `full` when there are more entries than fit a page."""
     url = reverse("run", args=[facts.ref])
@@ -106,9 +118,26 @@ def run(
         next_allowed=tuple(next_allowed),
         ends=tuple(end.title for end in facts.definition.end_states),
         effects_left=facts.effects_left,
-        intent=facts.intent,
+        intent="" if facts.parent_ref else facts.intent,
         next_url=f"{url}?{urlencode({'after': last})}" if full and last else "",
         signoffs=signoffs.pending(facts.actions, clock),
+        bar=marks.long_strip(strip),
+        items=items.batches(facts),
+        accounts=steps.accounts(facts),
+        parent=run_link(facts.parent_ref) if facts.parent_ref else None,
+        remedies=tuple(run_link(ref) for ref in facts.remedies),
+        waivers=tuple(_waiver(one, clock) for one in waivers),
+    )
+
+
+def _waiver(one: WaiverFacts, clock: Clock) -> Waiver:
+    return Waiver(
+        code=one.code,
+        title=one.title,
+        steps=", ".join(one.steps),
+        reason=one.reason,
+        by=one.by_name,
+        at=clock.time(one.at),
     )
 
 

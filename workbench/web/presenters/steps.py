@@ -20,6 +20,7 @@ from workbench.web.presenters.clock import Clock, seconds_words
 from workbench.web.presenters.words import ClassWord, StateWord, Words
 
 MOST_FIELDS = 12
+AD_HOC = "ad_hoc"
 _OPEN_ICONS = frozenset({"bad", "unk", "compfailed", "held"})
 
 
@@ -70,6 +71,29 @@ class Step:
     diff: Diff | None
     remedy: tuple[SafeString, ...]
     evidence: tuple[Line, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """What an agent said about a step: why this tool, and what it saw before. Nobody has verified it."""
+
+    step: str
+    why: str
+    evidence: str
+
+
+def accounts(facts: RunFacts) -> tuple[Account, ...]:
+    """The agent's own words per step; what the published workflow says of a step is not the agent's."""
+    own = {step.id: step.why for step in facts.definition.steps} if facts.definition.name != AD_HOC else {}
+    told = (
+        Account(
+            step=action.step,
+            why="" if action.why == own.get(action.step) else action.why,
+            evidence=action.evidence_note,
+        )
+        for action in current(facts)
+    )
+    return tuple(one for one in told if one.why or one.evidence)
 
 
 def steps(facts: RunFacts, clock: Clock) -> tuple[Step, ...]:

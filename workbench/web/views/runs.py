@@ -13,6 +13,8 @@ from workbench.web.presenters import runs as words
 
 PAGE = 50
 MOST = 500
+UNNAMED = ("ad_hoc", "follow_up")
+"""Workflows made for one run: nobody published them, so nothing was let pass."""
 
 
 @require_GET
@@ -46,5 +48,7 @@ def run(reader: Reader, ref: str) -> HttpResponse:
         reader=reader.actor.id,
         clock=reader.clock,
         full=len(entries) == MOST,
+        strip=api.strip(facts),
+        waivers=api.waivers(facts.definition) if facts.definition.name not in UNNAMED else (),
     )
     return render(reader, "runs/run.html", {"run": shown}, section="runs")
