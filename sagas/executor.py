@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 
@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 
 DRAIN_S = 20.0
 """Seconds that one drain goes on claiming; it ends within its longest tool limit after that."""
+
+_NOTHING_DUE_S = 0.05
 
 LINGER_S = 1.0
 """Seconds that a drain stays after the last thing was due: the next query or retry is often near."""
@@ -148,7 +150,10 @@ class Drain:
         def over() -> bool:
             return time.monotonic() > until or self.stopping.is_set()
 
-        flying: set[Future[None]] = set()
+        flying: set[Future[bool]] = set()
+        claimed = threading.Event()
+        claimed.set()
+        next_claim = 0.0
         while True:
             now = time.monotonic()
             if now >= next_beat:
@@ -156,27 +161,21 @@ class Drain:
                 on_beat()
                 next_beat = now + workers.LEASE_S / 4
             claiming = not over()
-            while claiming and len(flying) < self.in_flight:
-                try:
-                    claimed = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
-                except CannotStep as error:
-                    log.exception("step.impossible", run=error.ref)
-                    ledger.put_off(error.run_id)
-                    continue
-                if claimed is None:
-                    break
-                driven += 1
-                idle_since = time.monotonic()
-                flying.add(self._pool.submit(self._drive, *claimed, over))
+            if claiming and claimed.is_set() and now >= next_claim and len(flying) < self.in_flight:
+                claimed.clear()
+                flying.add(self._pool.submit(self._claim_and_drive, claimed, not_due_before, over))
+            for future in [one for one in flying if one.done()]:
+                flying.discard(future)
+                if future.result():
+                    driven, idle_since = driven + 1, time.monotonic()
+                else:
+                    next_claim = now + _NOTHING_DUE_S
             if not flying and (not claiming or time.monotonic() - idle_since >= linger_s):
                 return driven
-            if flying:
-                done, flying = wait(flying, timeout=0.05, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-                    idle_since = time.monotonic()
+            if claimed.is_set():
+                time.sleep(0.01)
             else:
-                time.sleep(0.05)
+                claimed.wait(0.05)
 
     def close(self) -> None:
         """End this incarnation in good order."""
@@ -191,14 +190,36 @@ class Drain:
             self.owner = workers.enrol(self.kind)
             self.broken.clear()
 
-    def _drive(self, claim: Claim, order: Order, over: Callable[[], bool]) -> None:
+    def _claim_and_drive(
+        self, claimed: threading.Event, not_due_before: timedelta, over: Callable[[], bool]
+    ) -> bool:
+        """Claim one run, say that the next one may be claimed, and drive it. False: nothing was due.
+
+        A thread of the pool does all of it, the first step included: the loop that keeps the lease never waits for
+        a run, however large.
+        """
         close_old_connections()
+        run = ""
         try:
+            try:
+                found = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
+            except CannotStep as error:
+                log.exception("step.impossible", run=error.ref)
+                ledger.put_off(error.run_id)
+                return True
+            finally:
+                claimed.set()
+            if found is None:
+                return False
+            claim, order = found
+            run = claim.run_ref
             drive(claim, order, self.world, over=over)
+            return True
         except Exception:
             # Not even giving the run back worked (no database?): the lease runs out and recovery takes it.
-            log.exception("drive.failed", run=claim.run_ref)
+            log.exception("drive.failed", run=run)
             self.broken.set()
+            return False
         finally:
             connection.close()
 

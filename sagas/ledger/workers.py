@@ -22,7 +22,7 @@ from tools.contract import ErrorClass
 
 log = structlog.get_logger(__name__)
 
-LEASE_S = 4.0
+LEASE_S = 6.0
 """Seconds a lease runs. How long a call takes has nothing to do with it."""
 
 
