@@ -219,3 +219,15 @@ def test_the_agent_gets_one_of_seven_words_or_none_yet(
     kind: OutcomeKind, error_class: ErrorClass | None, compensation_due: bool, word: AnswerStatus | None
 ) -> None:
     assert answer_status(kind, error_class, compensation_due=compensation_due) is word
+
+
+@pytest.mark.requirement("S0-44", "S1-2")
+def test_what_the_tool_says_of_its_refusal_is_kept_and_cannot_steer_a_screen() -> None:
+    said = {"error": "room_taken", "message": "Room 12 is\u202e taken\n", "other": "left out"}
+    assert classify(contract(), answer(422, said)).detail == "room_taken: Room 12 is taken"
+
+    named = contract(errors={"code": "/code"})
+    assert classify(named, answer(422, {"code": "E-7", "error": "x"})).detail == "E-7"
+    assert classify(contract(), answer(422, {"error": {"deep": 1}, "detail": "no"})).detail == "no"
+    assert classify(contract(), answer(422, ["nothing"])).detail == ""
+    assert len(classify(contract(), answer(422, {"message": "x" * 9000})).detail) == 300
