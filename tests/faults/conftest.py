@@ -144,7 +144,7 @@ class Victims:
 
 
 def wait_until(
-    so: Callable[[], bool], what: str, *, seconds: float = 60.0, meanwhile: Callable[[], None] = lambda: None
+    so: Callable[[], bool], what: str, *, seconds: float = 180.0, meanwhile: Callable[[], None] = lambda: None
 ) -> float:
     """Wait until something is so and return how many seconds that took. Fails after `seconds`."""
     began = time.monotonic()

@@ -30,7 +30,7 @@ from tests.integration.sagas.stage import Stage
 
 pytestmark = [
     pytest.mark.requirement("S4-8", "S4-9", "S4-16", "S4-29", "S1-6", "S3-6"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
 ]
 
 
@@ -113,7 +113,7 @@ def aftermath(stage: Stage, processes: Processes) -> Aftermath:
         victims.close()
     refs = [stage.ref(death.number) for death in DEATHS]
     sweep = processes.sweep()
-    seconds = wait_until(lambda: at_rest(refs), "the sweep has recovered every run", seconds=90)
+    seconds = wait_until(lambda: at_rest(refs), "the sweep has recovered every run", seconds=240)
     assert processes.end(sweep) == 0, processes.log("sweep")[-3000:]
     return Aftermath(
         signals={number: victims.signals[victims.pids[pk]] for number, pk in runs.items()},

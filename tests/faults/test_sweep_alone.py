@@ -14,7 +14,7 @@ from sagas.states import ActionState, RunState
 from tests.faults.conftest import Processes, Victims, arrivals, at_rest, effects, wait_until
 from tests.integration.sagas.stage import Stage
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 NO_BROKER = "unix:///nonexistent/valkey.sock"
 

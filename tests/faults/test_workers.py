@@ -14,7 +14,7 @@ from tests.faults.conftest import Processes, arrivals, at_rest, effects, wait_un
 from tests.integration.sagas.stage import Stage
 from workbench.labs import children
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 LIFO = ["reclaim_limit", "withdraw_file", "release_customer_no"]
 
