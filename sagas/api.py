@@ -38,7 +38,7 @@ from sagas.published import (
 from sagas.reasons import Reason
 from sagas.relay import ring
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
-from sagas.summary import counts, done, level, mark_word, question, strip
+from sagas.summary import counts, done, elements, level, mark_word, question, strip
 from sagas.tx import durable as transaction
 from sagas.tx import retrying
 from tools import lint
@@ -60,6 +60,7 @@ __all__ = [
     "counts",
     "desk",
     "done",
+    "elements",
     "entries",
     "freeze",
     "freezes",

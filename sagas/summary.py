@@ -12,6 +12,7 @@ from sagas import planner
 from sagas.facts import ActionFacts, Counts, RunFacts, StripMark
 from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState
+from tools.bindings import Unbindable, bind
 from tools.contract import Json, Level, RecoveryClass
 from tools.texts import fill
 
@@ -174,3 +175,15 @@ def done(action: ActionFacts) -> str:
 def question(action: ActionFacts) -> str:
     """The contract's question for "we do not know whether"."""
     return fill(action.contract.texts.question, args=action.args, result=action.result)
+
+
+def elements(facts: RunFacts, action: ActionFacts) -> tuple[Json, ...]:
+    """What a loop makes a call for, element by element; empty for any other step, and where it cannot be told."""
+    step = next((step for step in facts.definition.steps if step.id == action.step), None)
+    scope: dict[str, Json] = {"input": facts.input}
+    scope |= {f"steps.{other.step}.result": other.result for other in planner.current(facts)}
+    try:
+        listed = bind(step.each, scope) if step is not None else None
+    except Unbindable:
+        return ()
+    return tuple(listed) if isinstance(listed, list) else ()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from sagas import api
 from sagas.facts import ActionFacts, RunFacts
 from sagas.states import ActionState
-from tools.bindings import Unbindable, bind
 from tools.contract import Json
 from workbench.web.presenters import steps, text
 from workbench.web.presenters.words import StateWord, Words
@@ -53,18 +53,11 @@ def names(action: ActionFacts, facts: RunFacts) -> Mapping[str, str]:
     """What each part is called: its own name, or the element that a loop makes a call for."""
     if action.contract.items is not None:
         return {item.item: item.item for item in action.items}
-    step = next((step for step in facts.definition.steps if step.id == action.step), None)
-    scope: dict[str, Json] = {"input": facts.input}
-    scope |= {f"steps.{other.step}.result": other.result for other in steps.current(facts)}
-    try:
-        listed = bind(step.each, scope) if step is not None else None
-    except Unbindable:
-        listed = None
-    elements = listed if isinstance(listed, list) else []
+    elements = api.elements(facts, action)
     return {item.item: _called(item.item, elements) for item in action.items}
 
 
-def _called(number: str, elements: list[Json]) -> str:
+def _called(number: str, elements: Sequence[Json]) -> str:
     index = int(number) - 1 if number.isdecimal() else -1
     if not 0 <= index < len(elements):
         return number
@@ -88,6 +81,12 @@ def refused(facts: RunFacts, step: str) -> list[tuple[str, Words]]:
 def tally(action: ActionFacts) -> str:
     """How many parts are in which state: "193 confirmed, 7 rejected"."""
     return _listed(steps.look_of(item).word for item in action.items)
+
+
+def tally_of_rest(action: ActionFacts) -> SafeString | None:
+    """The parts that did not take effect, in numbers; None where all of them did."""
+    rest = [steps.look_of(item).word for item in action.items if item.state is not ActionState.CONFIRMED]
+    return text.inert(_listed(rest), 300) if rest else None
 
 
 def confirmed(action: ActionFacts) -> int:
