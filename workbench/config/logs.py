@@ -75,7 +75,8 @@ def configuration(*, as_json: bool) -> dict[str, Any]:
         "loggers": {
             "django": own_way,
             "gunicorn.error": own_way,
-            "gunicorn.access": own_way,
+            # Requests are said by workbench.config.requests, with their number and without what was searched for.
+            "gunicorn.access": {**own_way, "level": "WARNING"},
             "httpx2": {"level": "WARNING"},
         },
     }
