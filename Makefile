@@ -37,6 +37,10 @@ manage:  ## a management command on the demo's servers, whether a demo runs or n
 requirements: install  ## the table of requirements and the tests that prove them
 	@$(PY) manage.py requirements
 
+.PHONY: shots
+shots: install  ## pictures of every screen of a running demo: URL=http://... INTO=folder
+	@exec $(PY) -m workbench.labs.shots $(URL) --into $(or $(INTO),shots)
+
 .PHONY: fmt
 fmt: install  ## format and fix what can be fixed
 	@$(PY) -m ruff check --fix

@@ -22,7 +22,8 @@ from workbench.roles import Role
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """One action of the Decide panel. `reach`: read_only, writes or record_only; `writes` counts calls.
+    """One action of the Decide panel. `reach`: read_only, writes or record_only; `writes` counts calls,
+    `items` the parts that they carry where a step is a call over many.
 
     `code` and `sentence` are empty where `allowed`; `key` is the letter that picks it; `fields` what it asks.
     """
@@ -40,6 +41,7 @@ class Offer:
     sentence: Sentence | str
     key: str
     fields: tuple[ArgumentField, ...]
+    items: int = 0
 
 
 def available(facts: RunFacts, actor: Actor, person: User | None) -> tuple[Offer, ...]:
@@ -69,7 +71,7 @@ def _offer(
 ) -> Offer:
     refusal = policies.why_not(actor=actor, roles=roles, facts=facts, verb=command.verb, step=step)
     tool = facts.action(step).tool if step else ""
-    reach, writes = _reach(command, facts, step, refusal)
+    reach, writes, items = _reach(command, facts, step, refusal)
     return Offer(
         verb=command.verb,
         step=step,
@@ -84,6 +86,7 @@ def _offer(
         sentence=refusal.sentence if refusal else "",
         key=command.key,
         fields=fields,
+        items=items,
     )
 
 
@@ -93,16 +96,17 @@ def _label(command: type[Command[Any]], tool: str) -> Sentence:
 
 def _reach(
     command: type[Command[Any]], facts: RunFacts, step: str, refusal: Refusal | None
-) -> tuple[str, int]:
+) -> tuple[str, int, int]:
     """How far it reaches into the world; what is refused keeps the verb's own word."""
     if refusal is not None or not command.needs_preview:
-        return command.reach, 0
+        return command.reach, 0, 0
     calls = api.preview(facts, command.verb, step=step).calls
     writing = [call for call in calls if call.changes_state]
     if writing:
         # Of several end states one is accepted, so only its follow-ups are ever opened.
         ends = Counter(call.end_state for call in writing if call.end_state)
-        return "writes", sum(not call.end_state for call in writing) + max(ends.values(), default=0)
+        writes = sum(not call.end_state for call in writing) + max(ends.values(), default=0)
+        return "writes", writes, sum(len(call.items) for call in writing)
     if command.reach != "writes":
-        return command.reach, 0
-    return ("read_only" if calls else "record_only"), 0
+        return command.reach, 0, 0
+    return ("read_only" if calls else "record_only"), 0, 0

@@ -1,15 +1,17 @@
-"""`python -m workbench.labs.shots URL`: writes screenshots of every screen of a running demo.
+"""`python -m workbench.labs.shots URL --into DIR`: pictures of every screen of a running demo.
 
-Light, dark, Chinese and phone, named like the screens, so that a person can lay them beside the design.
-Logs in as the cast; reads pages and never posts anything but the login form.
+Light, dark, Chinese and phone, named like the screens, so that a person can lay them beside the design. Logs in as
+the demo's people, reads pages, and never posts anything but the login form. Needs no database and no settings.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,30 +19,104 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from workbench.labs.cast import LIN, MAYA, Member
-
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+
+type Screens = Mapping[str, str]
+
+
+def operator_screens(page: Page) -> Screens:
+    """What an operator sees: the queue, one case of each kind, a run, the rest."""
+    cases = kinds(page)
+    screens = {
+        "01-queue": "/handoffs/",
+        "01-queue-closed": "/handoffs/?view=closed",
+        "01-queue-empty": "/handoffs/?q=nothing+like+this",
+        **{f"02-case-{name}": path for name, path in cases.items()},
+        "06-runs": "/runs/",
+        "08-freeze": "/freeze/",
+        "09-account": "/account/",
+        "09-keys": "/help/",
+        "09-not-found": "/nowhere/",
+    }
+    for name, path in cases.items():
+        if name.startswith("relabel"):
+            screens[f"02-case-{name}-retry"] = f"{path}?act=retry.relabel"
+            screens[f"02-case-{name}-accept"] = f"{path}?act=mark_acceptable"
+    if cases:
+        first = next(iter(cases.values()))
+        page.goto(f"{address(page)}{first}")
+        screens["05-trail"] = f"{first}trail/?show=every"
+        screens["06-run"] = path_of(page.locator(".meta a.plain").get_attribute("href"))
+    return screens
+
+
+def few_screens(page: Page) -> Screens:
+    """The queue and the cases that look most different."""
+    cases = kinds(page)
+    chosen = {name: path for name, path in cases.items() if name.startswith(("relabel", "fulfil", "push"))}
+    chosen = chosen or dict(list(cases.items())[:3])
+    return {"01-queue": "/handoffs/", **{f"02-case-{name}": path for name, path in chosen.items()}}
+
+
+def approver_screens(page: Page) -> Screens:
+    """What an approver sees: the list, and the first sheet."""
+    screens = {"04-signoffs": "/signoffs/"}
+    page.goto(f"{address(page)}/signoffs/")
+    sheets = page.locator("main a[href^='/signoffs/']").all()
+    addresses = [path_of(sheet.get_attribute("href")) for sheet in sheets]
+    found = next((one for one in addresses if one.strip("/").count("/") == 1), None)
+    return {**screens, "04-signoff": found} if found else screens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """How the screens are looked at: by whom, in which light, how wide."""
+    """How screens are looked at: by whom, which of them, in which light, how wide."""
 
-    suffix: str
-    who: Member
-    size: dict[str, int]
+    who: str
+    screens: Callable[[Page], Screens]
+    suffix: str = ""
+    size: Mapping[str, int]
     scheme: str = "light"
     full: bool = False
 
 
 LOOKS = (
-    Look(suffix="", who=MAYA, size=DESK),
-    Look(suffix="-full", who=MAYA, size=DESK, full=True),
-    Look(suffix="-dark", who=MAYA, size=DESK, scheme="dark"),
-    Look(suffix="-zh", who=LIN, size=DESK),
-    Look(suffix="-phone", who=MAYA, size=PHONE, full=True),
+    Look(who="maya", screens=operator_screens, size=DESK),
+    Look(who="priya", screens=approver_screens, size=DESK),
+    Look(who="maya", screens=few_screens, size=DESK, suffix="-full", full=True),
+    Look(who="maya", screens=few_screens, size=DESK, suffix="-dark", scheme="dark"),
+    Look(who="lin", screens=few_screens, size=DESK, suffix="-zh"),
+    Look(who="maya", screens=few_screens, size=PHONE, suffix="-phone", full=True),
 )
+
+
+def kinds(page: Page) -> dict[str, str]:
+    """One case of each kind in the queue, named by its title and why it needs a person."""
+    page.goto(f"{address(page)}/handoffs/")
+    found: dict[str, str] = {}
+    for row in page.locator("tbody tr").all():
+        link = row.locator(".ttl")
+        name = "-".join(re.findall(r"[a-z]+", link.inner_text().lower())[:3])
+        steps = row.locator(".c-steps").inner_html()
+        trouble = next(
+            (word for word in ("compfailed", "unk", "bad") if f'"{word}' in steps or f"m-{word}" in steps), ""
+        )
+        found.setdefault(
+            "-".join(part for part in (name, trouble) if part), path_of(link.get_attribute("href"))
+        )
+    return found
+
+
+def path_of(href: str | None) -> str:
+    """The path of an address."""
+    return urlsplit(href or "").path
+
+
+def address(page: Page) -> str:
+    """Where the demo is."""
+    parts = urlsplit(page.url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def take(url: str, folder: Path) -> list[Path]:
@@ -51,24 +127,29 @@ def take(url: str, folder: Path) -> list[Path]:
     with sync_playwright() as playwright:
         options: dict[str, Any] = {"executable_path": executable} if executable else {}
         browser = playwright.chromium.launch(args=list(QUIET), chromium_sandbox=os.getuid() != 0, **options)
+        known: dict[str, Screens] = {}
         for look in LOOKS:
-            written += _look(browser, url.rstrip("/"), folder, look)
+            written += _look(browser, url.rstrip("/"), folder, look, known)
         browser.close()
     return written
 
 
-def _look(browser: Browser, url: str, folder: Path, look: Look) -> list[Path]:
-    context = browser.new_context(viewport=look.size, color_scheme=look.scheme)  # type: ignore[arg-type]
+def _look(browser: Browser, url: str, folder: Path, look: Look, known: dict[str, Screens]) -> list[Path]:
+    """One look at its screens; `known` keeps what was chosen, so that every look has the same names."""
+    context = browser.new_context(viewport=dict(look.size), color_scheme=look.scheme)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(f"{url}/login/")
-    page.locator("[name=username]").fill(look.who.username)
-    page.locator("[name=password]").fill(look.who.password)
+    page.locator("[name=username]").fill(look.who)
+    page.locator("[name=password]").fill(f"demo-{look.who}")  # the demo prints these itself
     page.locator("main button").click()
-    page.wait_for_url(f"{url}/handoffs/")
+    page.wait_for_url(lambda at: "/login/" not in at)
     files = []
-    for name, path in _screens(page).items():
-        page.goto(f"{url}{path}")
-        page.wait_for_load_state("networkidle")
+    asked = look.screens.__name__
+    if asked not in known:
+        known[asked] = look.screens(page)
+    for name, path in known[asked].items():
+        page.goto(f"{url}{path}", wait_until="load")
+        page.evaluate("document.fonts.ready")
         file = folder / f"{name}{look.suffix}.png"
         page.screenshot(path=file, full_page=look.full)
         files.append(file)
@@ -76,32 +157,8 @@ def _look(browser: Browser, url: str, folder: Path, look: Look) -> list[Path]:
     return files
 
 
-def _screens(page: Page) -> dict[str, str]:
-    """The screens by name; cases and runs are the ones that the queue shows, one of each kind."""
-    screens = {
-        "01-queue": "/handoffs/",
-        "01-queue-closed": "/handoffs/?view=closed",
-        "01-queue-empty": "/handoffs/?q=nothing+like+this",
-        "06-runs": "/runs/",
-        "08-freeze": "/freeze/",
-        "09-account": "/account/",
-        "09-keys": "/help/",
-        "09-not-found": "/nowhere/",
-    }
-    kinds: dict[str, str] = {}
-    for row in page.locator("tbody tr").all():
-        address = row.locator(".ttl").get_attribute("href") or ""
-        kinds.setdefault(row.locator(".why").inner_text()[-40:], urlsplit(address).path)
-    for number, path in enumerate(kinds.values(), 1):
-        screens[f"02-case-{number}"] = path
-    if kinds:
-        first = next(iter(kinds.values()))
-        screens |= {"02-case-escalate": f"{first}?act=escalate", "05-trail": f"{first}trail/?show=every"}
-    return screens
-
-
 def main() -> int:
-    """Take the screenshots; the exit code."""
+    """Take the pictures; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m workbench.labs.shots", description=__doc__)
     parser.add_argument("url", help="where the demo runs")
     parser.add_argument("--into", type=Path, default=Path("shots"), help="the folder to write to")

@@ -124,7 +124,7 @@ def _preview(
 def _shown(made: Preview, offer: Offer, facts: RunFacts, wish: Wish, reader: Reader) -> decide.Shown:
     fields = forms.fields(offer.fields, draft=wish.draft, errors=wish.errors, choices=_choices(made, facts))
     return decide.shown(
-        made, label=offer.label, clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex
+        made, label=decide.label(offer), clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex
     )
 
 
@@ -149,7 +149,7 @@ def _held(offer: Offer, facts: RunFacts, wish: Wish) -> dict[str, Any] | None:
     return {
         "verb": offer.verb,
         "step": offer.step,
-        "title": offer.label,
+        "title": decide.label(offer),
         "icon": decide.ICONS.get(offer.verb, "dots"),
         "version": facts.version,
         "fields": forms.fields(

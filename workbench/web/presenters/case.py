@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -129,7 +130,7 @@ def case(
         workflow=f"{facts.definition.name} v{facts.definition.version}",
         run_ref=facts.ref,
         run_url=reverse("run", args=[facts.ref]),
-        about=tuple(part for part in (facts.business_ref, facts.customer, amount) if part),
+        about=tuple(dict.fromkeys(part for part in (facts.business_ref, facts.customer, amount) if part)),
         lede=lede(facts),
         facts=known(facts, clock),
         why=reasons.long(handoff.reason, handoff.params, tool, settled=settled),
@@ -222,9 +223,9 @@ def lede(facts: RunFacts) -> str:
 def _lede(facts: RunFacts) -> Iterator[str]:
     now = steps.current(facts)
     done = [action for action in now if action.state in _DONE]
-    yield ngettext("{done} of {n} step is confirmed.", "{done} of {n} steps are confirmed.", len(now)).format(
-        done=len(done), n=len(now)
-    )
+    if not (len(now) == 1 and now[0].items):
+        words = ngettext("{done} of {n} step is confirmed.", "{done} of {n} steps are confirmed.", len(now))
+        yield words.format(done=len(done), n=len(now))
     for action in now:
         title = action.contract.texts.title
         if action.state is ActionState.UNKNOWN:
@@ -258,7 +259,19 @@ def _part_of(action: ActionFacts) -> str:
 def known(facts: RunFacts, clock: Clock) -> tuple[Fact, ...]:
     """What is true now with source and time; what is not known comes last, as questions."""
     found = [fact for action in steps.current(facts) for fact in _facts_of(action, clock)]
-    return tuple(sorted(found, key=lambda fact: fact.question))
+    return tuple(sorted(_folded(found), key=lambda fact: fact.question))
+
+
+def _folded(found: list[Fact]) -> Iterator[Fact]:
+    """What is true of several steps in the same words, once, with how often."""
+    for __, same in groupby(found, key=lambda fact: (fact.icon, fact.says, fact.more, fact.source)):
+        first, *more = same
+        if not more or first.question:
+            yield from (first, *more)
+        else:
+            n = len(more) + 1
+            says = ngettext("{says} ({n} step)", "{says} ({n} steps)", n)
+            yield replace(first, says=text.say(says, says=first.says, n=n))
 
 
 def _facts_of(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
@@ -305,9 +318,7 @@ def _facts_of_items(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
         n=len(action.items),
     )
     look = steps.look_of(action)
-    yield Fact(
-        icon=look.icon, says=says, more=text.inert(items.tally(action), 300), source=_source(action, clock)
-    )
+    yield Fact(icon=look.icon, says=says, more=items.tally_of_rest(action), source=_source(action, clock))
     open_ = [item for item in action.items if _is_unknown(item)]
     if open_:
         question = text.say(_("Not known: {question}"), question=action.contract.texts.question)

@@ -196,8 +196,8 @@ def _choice(offer: Offer, picked: str) -> Choice:
         id=own,
         verb=offer.verb,
         step=offer.step,
-        label=offer.label,
-        about=about(offer.verb),
+        label=label(offer),
+        about=_("Only what was refused; the others are not touched") if offer.items else about(offer.verb),
         reach=reach_words(offer),
         icon=ICONS.get(offer.verb, "dots"),
         key=offer.key,
@@ -205,6 +205,15 @@ def _choice(offer: Offer, picked: str) -> Choice:
         picked=offer.allowed and own == picked,
         sentence=str(offer.sentence or ""),
         why_icon="pause" if offer.code == "frozen" else "lock",
+    )
+
+
+def label(offer: Offer) -> Words:
+    """The name of an action; of a call over many with the number of parts that it sends."""
+    if not offer.items:
+        return offer.label
+    return ngettext("Retry {n} item of {tool}", "Retry {n} items of {tool}", offer.items).format(
+        n=offer.items, tool=offer.tool
     )
 
 
@@ -289,7 +298,9 @@ def _call(call: PlannedCall, preview: Preview) -> Call:
         "compensation": _("Makes up for a step."),
     }
     line = f"{call.system}  {call.line}" if call.system and call.system not in call.line else call.line
-    body = text.as_json(call.body, 600) if call.changes_state and call.body not in (None, {}, "") else None
+    body = None
+    if call.changes_state and call.body not in (None, {}, ""):
+        body = text.as_line(call.body, 240) if call.items else text.as_json(call.body, 600)
     return Call(
         number=call.number,
         line=text.inert(line, 400),

@@ -155,7 +155,7 @@ def _row(row: QueueRow, *, reader: str, clock: Clock, frozen: bool) -> Row:
         ref=row.ref,
         url=reverse("case", args=[row.ref]),
         title=row.titles.get(get_language() or "", "") or row.title or row.workflow,
-        about=tuple(part for part in (row.business_ref, row.customer, amount) if part),
+        about=tuple(dict.fromkeys(part for part in (row.business_ref, row.customer, amount) if part)),
         due=clock.due(row.due_at),
         strip=marks.strip(row.strip),
         counts=marks.counts(row.counts),

@@ -54,6 +54,11 @@ def as_json(value: Json, longest: int = LONGEST) -> SafeString:
     return inert(flat if len(flat) < 90 else json.dumps(value, ensure_ascii=False, indent=2), longest)
 
 
+def as_line(value: Json, longest: int) -> SafeString:
+    """A JSON value as one inert line, however long it is."""
+    return inert(json.dumps(value, ensure_ascii=False), longest)
+
+
 def _visible(char: str) -> str:
     match char:
         case "&":
