@@ -5,6 +5,7 @@ Decides nothing. One run is driven through its consecutive steps until the ledge
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -38,6 +39,9 @@ LINGER_S = 1.0
 
 IN_FLIGHT = 8
 """Runs that one drain drives at the same time."""
+
+NEW_WORK_EVERY = 4
+"""One claim in so many takes what has waited longest, so that a flood of recoveries keeps room for new runs."""
 
 
 def perform(order: Call | Ask, world: World) -> Seen:
@@ -130,6 +134,7 @@ class Drain:
         self.world = World(settings.TOOL_SYSTEMS)
         self.stopping = threading.Event()
         self.broken = threading.Event()
+        self._claims = itertools.count(1)
         self._pool = ThreadPoolExecutor(in_flight, thread_name_prefix=f"drive-{kind}")
 
     def run(
@@ -202,7 +207,12 @@ class Drain:
         run = ""
         try:
             try:
-                found = retrying(lambda: ledger.claim_next(self.owner, not_due_before=not_due_before))
+                begun_first = next(self._claims) % NEW_WORK_EVERY != 0
+                found = retrying(
+                    lambda: ledger.claim_next(
+                        self.owner, not_due_before=not_due_before, begun_first=begun_first
+                    )
+                )
             except CannotStep as error:
                 log.exception("step.impossible", run=error.ref)
                 ledger.put_off(error.run_id)

@@ -33,15 +33,18 @@ _MOST_MOVES = 10_000
 _READ_AGAIN_S = 1.0
 
 
-def claim_next(owner: str, *, not_due_before: timedelta = timedelta(0)) -> tuple[Claim, Order] | None:
+def claim_next(
+    owner: str, *, not_due_before: timedelta = timedelta(0), begun_first: bool = True
+) -> tuple[Claim, Order] | None:
     """Claim the run that has been due longest and take its first step, in one commit. None: nothing is due.
 
     `not_due_before`: leave alone what has been due for less than this; the sweep drains only what nobody took.
+    `begun_first`: commands, compensations, queries and retries go before new runs (engine.md, section 4).
     Raises `CannotStep` for a run whose step broke for a reason of its own; nothing of it was written.
     """
     taken: list[Run] = []
     try:
-        return _claim_next(owner, not_due_before, taken)
+        return _claim_next(owner, not_due_before, begun_first, taken)
     except (OperationalError, InterfaceError):
         raise  # the database's trouble, not the run's
     except Exception as error:
@@ -50,17 +53,13 @@ def claim_next(owner: str, *, not_due_before: timedelta = timedelta(0)) -> tuple
         raise CannotStep(taken[0].ref, taken[0].pk) from error
 
 
-def _claim_next(owner: str, not_due_before: timedelta, taken: list[Run]) -> tuple[Claim, Order] | None:
+def _claim_next(
+    owner: str, not_due_before: timedelta, begun_first: bool, taken: list[Run]
+) -> tuple[Claim, Order] | None:
     with durable():
         lock_freeze_shared()
-        # `= ANY(ARRAY(...))`: with `IN (...)` an analysed table makes the sub-select claim far more than one row.
-        run = Run.objects.raw(
-            "SELECT * FROM sagas_run WHERE id = ANY(ARRAY("
-            "  SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s"
-            "  ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)) FOR NO KEY UPDATE",
-            [not_due_before],
-        )
-        rows = list(run)
+        rows = _lock_due(not_due_before, begun=True) if begun_first else []
+        rows = rows or _lock_due(not_due_before, begun=False)
         if not rows:
             return None
         taken.append(rows[0])
@@ -72,6 +71,20 @@ def _claim_next(owner: str, not_due_before: timedelta, taken: list[Run]) -> tupl
         claimed.deliveries += 1
         claim = Claim(run_id=claimed.pk, run_ref=claimed.ref, owner=owner, fence=claimed.fence)
         return claim, _step(desk, claim)
+
+
+def _lock_due(not_due_before: timedelta, *, begun: bool) -> list[Run]:
+    """The due run that has waited longest and that nobody holds, under its lock; none or one."""
+    # `= ANY(ARRAY(...))`: with `IN (...)` an analysed table makes the sub-select claim far more than one row.
+    return list(
+        Run.objects.raw(
+            "SELECT * FROM sagas_run WHERE id = ANY(ARRAY("
+            "  SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s"
+            "  AND (NOT %s OR deliveries > 0)"
+            "  ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)) FOR NO KEY UPDATE",
+            [not_due_before, begun],
+        )
+    )
 
 
 def put_off(run_id: int) -> None:

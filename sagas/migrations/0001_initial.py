@@ -377,6 +377,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='run',
+            index=models.Index(condition=models.Q(('deliveries__gt', 0), ('due_at__isnull', False)), fields=['due_at'], name='run_due_begun'),
+        ),
+        migrations.AddIndex(
+            model_name='run',
             index=models.Index(condition=models.Q(('owner', ''), _negated=True), fields=['owner'], name='run_owned'),
         ),
         migrations.AddIndex(

@@ -51,6 +51,12 @@ class Run(models.Model):
         constraints = [models.UniqueConstraint(fields=["started_by", "start_key"], name="run_start_once")]
         indexes = [
             models.Index(fields=["due_at"], name="run_due", condition=models.Q(due_at__isnull=False)),
+            # What was begun goes before what is new: commands, compensations, queries, retries.
+            models.Index(
+                fields=["due_at"],
+                name="run_due_begun",
+                condition=models.Q(due_at__isnull=False, deliveries__gt=0),
+            ),
             models.Index(fields=["owner"], name="run_owned", condition=~models.Q(owner="")),
             models.Index(fields=["id"], name="run_held", condition=models.Q(held=True)),
             models.Index(fields=["business_ref"], name="run_business_ref"),
