@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import structlog
 from django.db import connection
+from django.db.models import Q
 
 from sagas import entries, planner
 from sagas.facts import ActionFacts, RunFacts
@@ -24,7 +25,7 @@ from sagas.previews import scope
 from sagas.published import pinned
 from sagas.queries import facts_of_run, now
 from sagas.reasons import Reason
-from sagas.states import ActionState
+from sagas.states import ActionState, HandoffState
 from sagas.tx import durable
 from tools.bindings import Unbindable, bind
 from tools.outcome import Verdict, classify_query
@@ -68,7 +69,9 @@ def due() -> bool:
 def reconcile(
     world: World, *, progress: Progress = lambda line: None, go_on: Callable[[], bool] = lambda: True
 ) -> Pass | None:
-    """Compare every run that changed since the last finished pass. None: another process is at it.
+    """Compare every run that changed since the last finished pass, or could not be checked in it.
+
+    None: another process is at it.
 
     Runs that were only read, and runs in flight, are left to the next pass. `go_on` is asked before each run: once it
     says no the pass ends where it is, and the next one begins there.
@@ -85,16 +88,14 @@ def reconcile(
 
 
 def _pass(world: World, progress: Progress, go_on: Callable[[], bool]) -> Pass:
-    since = (
-        Reconciliation.objects.exclude(finished_at=None)
-        .order_by("-started_at")
-        .values_list("up_to", flat=True)
-        .first()
-    )
+    before = Reconciliation.objects.exclude(finished_at=None).order_by("-started_at").first()
+    since = before.up_to if before is not None else None
     row = Reconciliation.objects.create()
     runs = Run.objects.filter(owner="").order_by("changed_at", "id")
     if since is not None:
-        runs = runs.filter(changed_at__gt=since)
+        # What could not be checked the last time is asked about again, though nothing has changed here.
+        unread = Finding.objects.filter(reconciliation=before, verdict=Found.UNREAD.value)
+        runs = runs.filter(Q(changed_at__gt=since) | Q(pk__in=unread.values("run_id")))
     listed = list(runs.values_list("ref", "changed_at")[:MOST_RUNS])
     counted = dict.fromkeys(Found, 0)
     for number, (ref, changed_at) in enumerate(listed, start=1):
@@ -102,7 +103,7 @@ def _pass(world: World, progress: Progress, go_on: Callable[[], bool]) -> Pass:
             break
         for found in _compare(row, facts_of_run(ref, unmasked=True), world):
             counted[found] += 1
-        row.up_to = changed_at
+        row.up_to = max(since or changed_at, changed_at)
         if number % 50 == 0:
             progress(f"{number} of {len(listed)} runs compared, drift {counted[Found.DRIFT]}")
     Reconciliation.objects.filter(pk=row.pk).update(
@@ -203,6 +204,12 @@ def _raise_drift(facts: RunFacts, action: ActionFacts, detail: str) -> None:
             return
         linked = desk.run.finished_at is not None
         row = desk.action(action.id)
+        about = {"step": row.step, "detail": detail[:500]}
+        if any(
+            one.state == HandoffState.RESOLVED and about.items() <= one.params.items()
+            for one in desk.handoffs
+        ):
+            return  # somebody has settled this very contradiction
         if (desk.linked_handoff if linked else desk.handoff) is None:
             desk.hand_over(
                 Reason.LATE_FACT, action=row, detail=detail, actor=entries.VALIDATOR, linked=linked

@@ -293,8 +293,8 @@ class Desk:
         return handoff
 
     def close_handoff(self, resolution: str, *, actor: Actor, reason: str = "") -> None:
-        """Resolve the open handoff, if there is one; its questions are settled with it."""
-        handoff = self.handoff
+        """Resolve the open handoff, or the one beside a final run, if any; its questions are settled with it."""
+        handoff = self.handoff or self.linked_handoff
         if handoff is None:
             return
         Question.objects.filter(handoff=handoff, settled_at=None).update(settled_at=self.now)
@@ -358,7 +358,8 @@ class Desk:
         if not self._changed or not self.handoffs:
             return
         facts = self.facts()
-        row = self.handoff or self.linked_handoff or (self.handoffs[-1] if self._finished else None)
+        over = self._finished or self.run.finished_at
+        row = self.handoff or self.linked_handoff or (self.handoffs[-1] if over else None)
         if row is None:
             return
         changes = summary.columns(facts)

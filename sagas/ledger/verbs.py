@@ -386,6 +386,16 @@ class CommandDesk:
             sentence = "The conditions of this end state do not hold. Nothing was closed."
             raise NotAllowed(Obstacle(code="not_acceptable", sentence=sentence))
         desk = self._desk
+        conditions = [f"{c.text}: {c.evidence}" for c in check.conditions]
+        desk.say(
+            "human.handoff.accepted",
+            actor=self._actor,
+            after={"end_state": check.id, "title": check.title, "conditions": conditions},
+        )
+        if desk.run.finished_at is not None:
+            # The run is final and stays as it is: what is settled is the contradiction beside it (law 9).
+            desk.close_handoff(RunState.CLOSED_ACCEPTED.value, actor=self._actor)
+            return
         for action in desk.actions:
             compensation = desk.compensations.get(action.pk)
             if compensation is not None and compensation.state == CompensationState.FAILED:
@@ -400,12 +410,6 @@ class CommandDesk:
                     after={"was": action.state, "settled": False},
                     due_at=None,
                 )
-        conditions = [f"{c.text}: {c.evidence}" for c in check.conditions]
-        desk.say(
-            "human.handoff.accepted",
-            actor=self._actor,
-            after={"end_state": check.id, "title": check.title, "conditions": conditions},
-        )
         chosen = next(state for state in desk.definition.end_states if state.id == end_state)
         if chosen.follow_ups:
             followups.begin(desk, chosen, actor=self._actor)
