@@ -123,9 +123,11 @@ def runs(*, after: str = "", limit: int = 50, search: str = "", started_by: str 
     return queries.runs(after=after, limit=limit, search=search, started_by=started_by)
 
 
-def entries(run_ref: str, *, after_seq: int = 0, limit: int = 500) -> tuple[EntryFacts, ...]:
-    """The trail of a run in the order of writing. Raises `NotFound`."""
-    return queries.entries(run_ref, after_seq=after_seq, limit=limit)
+def entries(
+    run_ref: str, *, after_seq: int = 0, limit: int = 500, newest: bool = False
+) -> tuple[EntryFacts, ...]:
+    """The trail of a run in the order of writing; of a longer one its end where `newest`. Raises `NotFound`."""
+    return queries.entries(run_ref, after_seq=after_seq, limit=limit, newest=newest)
 
 
 def freezes() -> tuple[FreezeFacts, ...]:

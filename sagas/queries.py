@@ -359,13 +359,17 @@ def _run_row(row: Run, open_refs: Mapping[int, str]) -> RunRow:
     )
 
 
-def entries(run_ref: str, *, after_seq: int = 0, limit: int = 500) -> tuple[EntryFacts, ...]:
-    """The trail of a run in the order of writing."""
+def entries(
+    run_ref: str, *, after_seq: int = 0, limit: int = 500, newest: bool = False
+) -> tuple[EntryFacts, ...]:
+    """The trail of a run in the order of writing; `newest` takes the last ones of what is too long."""
     run = Run.objects.filter(ref=run_ref).only("pk").first()
     if run is None:
         raise NotFound("run", run_ref)
-    rows = Entry.objects.filter(run_id=run.pk, seq__gt=after_seq).order_by("seq")[:limit]
-    return tuple(_entry(row) for row in rows)
+    rows = Entry.objects.filter(run_id=run.pk, seq__gt=after_seq)
+    if newest:
+        return tuple(_entry(row) for row in reversed(rows.order_by("-seq")[:limit]))
+    return tuple(_entry(row) for row in rows.order_by("seq")[:limit])
 
 
 def _entry(row: Entry) -> EntryFacts:

@@ -80,7 +80,9 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     return {
         "case": shown_case,
         "decide": panel,
-        "activity": activity.activity(api.entries(facts.ref), reader=reader.actor.id, clock=reader.clock),
+        "activity": activity.activity(
+            api.entries(facts.ref, newest=True), reader=reader.actor.id, clock=reader.clock
+        ),
         "result": wish.result,
         **_preview(reader, facts, offers, pick, wish),
     }

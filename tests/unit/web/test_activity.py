@@ -62,3 +62,31 @@ def test_what_the_system_repeats_is_one_line() -> None:
     told = activity.activity(entries, reader="x", clock=builders.clock())
 
     assert [one.times for one in told] == ["5 times, last 11:42"]
+
+
+def test_the_items_of_a_batch_are_a_line_for_each_outcome() -> None:
+    entries = [builders.entry("tool.execution.started", step=f"relabel[A{n}]") for n in range(200)]
+    entries += [
+        builders.entry(
+            "tool.execution.failed" if n % 50 == 0 else "tool.execution.succeeded", step=f"relabel[A{n}]"
+        )
+        for n in range(200)
+    ]
+    entries += [builders.entry("tool.execution.partial", step="relabel")]
+
+    shown = activity.activity(entries, reader="maya", clock=builders.clock())
+
+    assert [(one.says, one.times) for one in shown] == [
+        ("<b>The system</b> sent <b>relabel</b>.", "(200 items)"),
+        ("<b>relabel</b> was refused.", "(4 items)"),
+        ("<b>relabel</b> is confirmed.", "(196 items)"),
+        ("<b>relabel</b> was done in part.", ""),
+    ]
+
+
+def test_a_single_item_keeps_its_name() -> None:
+    (shown,) = activity.activity(
+        [builders.entry("tool.execution.failed", step="relabel[A7]")], reader="maya", clock=builders.clock()
+    )
+
+    assert shown.says == "<b>relabel[A7]</b> was refused."

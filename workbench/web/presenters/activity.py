@@ -62,7 +62,7 @@ _SENTENCES: dict[str, Words] = {
     "run.started": gettext_lazy("{who} started the run."),
     "run.handed_off": gettext_lazy("{who} stopped the run: a person has to decide."),
     "run.resumed": gettext_lazy("{who} let the run go on."),
-    "run.compensating": gettext_lazy("{who} turned the run back: what was done is made up for."),
+    "run.compensating": gettext_lazy("{who} started the compensation."),
     "run.recovering": gettext_lazy("{who} started finding out what happened."),
     "run.settled": gettext_lazy("{who} found out what happened; the run goes on."),
     "run.completed": gettext_lazy("{who} closed the run: all steps are settled."),
@@ -167,7 +167,44 @@ def tell(entries: Iterable[EntryFacts], *, reader: str, clock: Clock) -> tuple[T
 
 def activity(entries: Iterable[EntryFacts], *, reader: str, clock: Clock, most: int = 12) -> tuple[Told, ...]:
     """The last things that matter, for the case page: decisions and effects, without the machinery."""
-    return tuple(list(folded(decisions(tell(entries, reader=reader, clock=clock))))[-most:])
+    return gathered(entries, reader=reader, clock=clock)[-most:]
+
+
+def gathered(entries: Iterable[EntryFacts], *, reader: str, clock: Clock) -> tuple[Told, ...]:
+    """What matters, in as few lines as say it: repetitions once, the items of a call over many by number."""
+    counted = (
+        _of_items(told(entry, reader=reader, clock=clock), number) for entry, number in by_step(entries)
+    )
+    return tuple(folded(decisions(counted)))
+
+
+def by_step(entries: Iterable[EntryFacts]) -> Iterator[tuple[EntryFacts, int]]:
+    """Entries about items of one step that follow upon each other as one for each name, with how many there were."""
+    for step, block in groupby(entries, key=lambda entry: _whole(entry.step)):
+        if not step:
+            yield from ((entry, 1) for entry in block)
+            continue
+        sums: dict[tuple[str, str], list[EntryFacts]] = {}
+        for entry in block:
+            sums.setdefault((entry.name, entry.target), []).append(entry)
+        for same in sums.values():
+            yield (
+                (same[0], 1)
+                if len(same) == 1
+                else (replace(same[0], step=step, reason="", after=None), len(same))
+            )
+
+
+def _whole(step: str) -> str:
+    """The step that an item belongs to, as entries name it: "relabel" of "relabel[ART-7]"; "" for a plain one."""
+    whole, bracket, __ = step.partition("[")
+    return whole if bracket and step.endswith("]") else ""
+
+
+def _of_items(one: Told, number: int) -> Told:
+    if number == 1:
+        return one
+    return replace(one, times=ngettext("({n} item)", "({n} items)", number).format(n=number))
 
 
 def folded(entries: Iterable[Told]) -> Iterator[Told]:
@@ -214,7 +251,7 @@ def told(entry: EntryFacts, *, reader: str, clock: Clock) -> Told:
 def said_by(entry: EntryFacts) -> str:
     """The reason, the comment or the detail that came with an entry."""
     if entry.reason:
-        return entry.reason
+        return entry.reason.strip().removesuffix(":")
     after = entry.after if isinstance(entry.after, dict) else {}
     said = after.get("said") or after.get("text") or ""
     return said if isinstance(said, str) else ""

@@ -175,10 +175,16 @@ def _lines(action: ActionFacts, clock: Clock) -> Iterator[Line]:
     elif action.sent_at:
         yield Line(label=_("Provider reference"), value=text.say(_("none received")), tone="unkt")
     if action.args is not None:
-        yield Line(label=_("Arguments"), value=text.as_json(masked(action, action.args)), mono=True)
+        yield Line(label=_("Arguments"), value=_document(action, action.args), mono=True)
     if action.result is not None:
-        yield Line(label=_("Result"), value=text.as_json(masked(action, action.result)), mono=True)
+        yield Line(label=_("Result"), value=_document(action, action.result), mono=True)
     yield Line(label=_("Contract"), value=contract_line(action))
+
+
+def _document(action: ActionFacts, value: Json) -> SafeString:
+    """Arguments or a result; those of a call over many begin only, since its items stand in a table."""
+    shown = masked(action, value)
+    return text.as_line(shown, 240) if action.items else text.as_json(shown)
 
 
 def _answer(action: ActionFacts) -> SafeString:

@@ -67,7 +67,7 @@ def trail(
     shown = {
         "people": tuple(entry for entry in every if entry.person),
         "every": every,
-    }.get(depth) or (() if depth == "people" else tuple(activity.folded(activity.decisions(every))))
+    }.get(depth) or (() if depth == "people" else activity.gathered(entries, reader=reader, clock=clock))
     base = reverse("trail", args=[handoff.ref])
     names = (
         ("decisions", _("Decisions and effects")),
