@@ -1,6 +1,6 @@
 """The incidents of the demo: what the world does, the run that meets it, and how it comes to a person.
 
-Values only; `workbench.labs.story` makes them happen and `workbench.labs.check` settles them.
+Values only; `workbench.labs.story` makes them happen and `workbench.labs.settlements` settles them.
 """
 
 from __future__ import annotations

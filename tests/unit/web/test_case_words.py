@@ -10,6 +10,7 @@ from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState, HandoffState, RunState
 from tests import builders
 from workbench.web.presenters import case, reasons, steps
+from workbench.web.presenters import known as told
 
 
 @pytest.mark.requirement("S0-45", "S3-4")
@@ -19,7 +20,7 @@ def test_unknowns_come_last_as_questions() -> None:
         builders.action("create_shipment", 2, ActionState.CONFIRMED, provider_ref="SH-1"),
     )
 
-    known = case.known(unknown_first, builders.clock())
+    known = told.known(unknown_first, builders.clock())
 
     assert [fact.question for fact in known] == [False, True]
     assert known[1].says == "Not known: is the stock reserved for this order?"
@@ -27,7 +28,7 @@ def test_unknowns_come_last_as_questions() -> None:
 
 
 def test_a_fact_names_its_system_its_reference_and_its_time() -> None:
-    known = case.known(builders.run(), builders.clock())
+    known = told.known(builders.run(), builders.clock())
 
     assert known[0].says == "2 × SKU-1 are reserved for order O-1"
     assert known[0].source == "stock · R-1 · 11:32:00"
@@ -36,7 +37,7 @@ def test_a_fact_names_its_system_its_reference_and_its_time() -> None:
 def test_a_compensation_without_an_answer_is_a_question_too() -> None:
     action = builders.action("reserve_stock", 1, ActionState.CONFIRMED)
     stuck = builders.compensation(action, CompensationState.UNKNOWN)
-    known = case.known(
+    known = told.known(
         builders.run(builders.action("reserve_stock", 1, ActionState.CONFIRMED, compensation=stuck)),
         builders.clock(),
     )

@@ -16,6 +16,7 @@ from workbench.commands._arguments import parse
 from workbench.commands.retry import Retry, RetryArguments
 from workbench.web import forms
 from workbench.web.presenters import case, items, marks, steps
+from workbench.web.presenters import known as told
 
 REASON = "The lock on these articles was released."
 
@@ -73,7 +74,7 @@ def test_the_bar_and_the_sentence_say_the_same(seven_of_two_hundred: RunFacts) -
 def test_a_part_without_an_answer_is_a_question_and_no_failure() -> None:
     facts = builders.run(batch(A=ActionState.CONFIRMED, B=ActionState.UNKNOWN))
 
-    known = case.known(facts, builders.clock())
+    known = told.known(facts, builders.clock())
 
     assert [(fact.icon, fact.question) for fact in known] == [("held", False), ("unk", True)]
     assert known[1].says == "Not known: which articles carry the new label?"

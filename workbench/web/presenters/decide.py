@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from django.utils.safestring import SafeString
@@ -15,6 +15,7 @@ from workbench.commands import Offer, Preview
 from workbench.web.forms import Field
 from workbench.web.presenters import text
 from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.forks import Fork, fork
 from workbench.web.presenters.words import Words
 
 IN_BAR = ("claim", "release")
@@ -91,15 +92,6 @@ class Check:
     icon: str
     says: SafeString
     at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fork:
-    """What one answer leads to."""
-
-    icon: str
-    when: Words
-    then: Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +256,7 @@ def shown(
         no_calls=record_only(preview.verb),
         checks=tuple(_checks(preview, clock)),
         ends=tuple(_end(end, clock, preview.calls) for end in preview.end_states),
-        outcomes=tuple(_fork(when, then) for when, then in preview.outcomes),
+        outcomes=tuple(fork(when, then) for when, then in preview.outcomes),
         irreversible=tuple(text.inert(one, 300) for one in preview.irreversible),
         nothing_irreversible=nothing,
         signoff=_("This needs a sign-off by a second person before it runs.")
@@ -357,56 +349,3 @@ def met_ends(preview: Preview) -> list[tuple[str, Words]]:
     return [
         (end.id, end.title if end.met else _("{title} (not met)").format(title=end.title)) for end in ordered
     ]
-
-
-_FORKS: Mapping[str, str] = {
-    "found": "ok",
-    "confirmed": "ok",
-    "happened": "ok",
-    "not_found": "bad",
-    "absent": "bad",
-    "denied": "bad",
-    "rejected": "bad",
-    "no_answer": "unk",
-    "unknown": "unk",
-    "compensated": "compensated",
-    "failed": "compfailed",
-}
-
-
-def _fork(when: str, then: str) -> Fork:
-    return Fork(icon=_FORKS.get(when, "dot"), when=fork_when(when), then=fork_then(then))
-
-
-def fork_when(code: str) -> str:
-    """An answer in words."""
-    known = {
-        "found": _("Found"),
-        "not_found": _("Not found"),
-        "absent": _("Not found"),
-        "denied": _("Not carried out"),
-        "no_answer": _("No answer"),
-        "confirmed": _("Confirmed"),
-        "rejected": _("Refused"),
-        "unknown": _("No answer"),
-        "compensated": _("Confirmed"),
-        "failed": _("Refused"),
-    }
-    return known.get(code, code.replace("_", " "))
-
-
-def fork_then(code: str) -> str:
-    """What an answer leads to, in words."""
-    known = {
-        "confirmed": _("The step becomes Confirmed; the run goes on by its rules."),
-        "rejected": _("The step becomes Rejected; retry may be switched on."),
-        "unknown": _("The step stays Unknown. Nothing is assumed, the system asks again."),
-        "stays_unknown": _("The step stays Unknown. Nothing is assumed, the system asks again."),
-        "retry": _("Retry is switched on."),
-        "compensated": _("The step becomes Compensated once that is read back."),
-        "compensation_failed": _("The compensation stops here, the rest waits, and you are told."),
-        "compensation_unknown": _("The compensation stays Unknown and is asked about."),
-        "accepted": _("The case closes as Accepted."),
-        "handoff": _("The case stays with people."),
-    }
-    return known.get(code, code.replace("_", " "))

@@ -1,0 +1,111 @@
+"""One person at one case of the demo's story: what they do on its page, and what they wait for.
+
+Raises `NotSettled` where the page does not do what a person would expect of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sagas import api
+from sagas.facts import RunFacts
+from workbench.labs import story
+from workbench.labs.browser import Page, Visitor
+from workbench.labs.chapters import Chapter
+
+REASON = "Checked with the system outside before deciding."
+PATIENCE_S = 30.0
+
+
+class NotSettled(Exception):
+    """The page did not do what a person would expect of it."""
+
+
+@dataclass
+class Desk:
+    """One person, one case: what that person does on the page."""
+
+    who: Visitor
+    ref: str
+
+    def act(self, pick: str, *, expect: int = 200, **filled: str) -> Page:
+        """Pick an action, look at its preview, run it. Raises `NotSettled` if the page says something else."""
+        page = self.who.get(f"handoffs/{self.ref}/?act={pick}")
+        form = page.forms.get("run")
+        if form is None:
+            off = page.texts.get(f"a-{pick}-why", "it is not on the page")
+            raise NotSettled(f"{self.ref}: {pick} is not possible: {off}")
+        for name in ("reason", "reference"):
+            if name in form.fields:
+                form.fields[name] = filled.pop(name, REASON if name == "reason" else "")
+        answer = self.who.post(form, **filled)
+        if answer.status not in (expect, 202):
+            raise NotSettled(f"{self.ref}: {pick} was answered with {answer.status}: {answer.result}")
+        self.last = form
+        return answer
+
+
+def facts_of(chapter: Chapter) -> RunFacts:
+    """The run of an incident as it is now."""
+    return api.run_facts(api.run_ref(story.AGENT, f"story:{chapter.business}"))
+
+
+def case_of(chapter: Chapter, reason: str) -> str:
+    """The reference of an incident's case. Raises `NotSettled` when it is not with a person for this reason."""
+    handoff = facts_of(chapter).handoff
+    if handoff is None or handoff.reason != reason:
+        raise NotSettled(f"{chapter.business} is not with a person for {reason}")
+    return handoff.ref
+
+
+def until(chapter: Chapter, wanted: str, ready: Callable[[RunFacts], bool]) -> RunFacts:
+    """Wait until the run is what is wanted. Raises `NotSettled` when it does not become that in time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not ready(facts := facts_of(chapter)):
+        if time.monotonic() > deadline:
+            raise NotSettled(f"{chapter.business} did not become {wanted}; it is {facts.state}")
+        time.sleep(0.1)
+    return facts
+
+
+def ends(chapter: Chapter, state: str) -> RunFacts:
+    """Wait until the run has this state."""
+    return until(chapter, state, lambda facts: facts.state.value == state)
+
+
+def step_becomes(chapter: Chapter, step: str, state: str) -> RunFacts:
+    """Wait until a step has this state."""
+    return until(chapter, f"{state} at {step}", lambda facts: facts.action(step).state.value == state)
+
+
+def ask(desk: Desk, chapter: Chapter, step: str) -> bool:
+    """Query the status of a step; False when the engine asked by itself first and the page was rightly refused."""
+    return unless(
+        lambda facts: facts.action(step).state.value != "unknown", desk, chapter, f"query_status.{step}"
+    )
+
+
+def go_on(desk: Desk, chapter: Chapter) -> bool:
+    """Let the run go on; False when it had gone on by itself."""
+    return unless(lambda facts: facts.state.value != "handoff", desk, chapter, "resume")
+
+
+def unless(moved: Callable[[RunFacts], bool], desk: Desk, chapter: Chapter, pick: str) -> bool:
+    """Do it, unless the engine got there first; False when it did, and the page was rightly refused."""
+    if moved(facts_of(chapter)):
+        return False
+    try:
+        desk.act(pick)
+    except NotSettled:
+        if moved(facts_of(chapter)):
+            return False
+        raise
+    return True
+
+
+def must(condition: bool, otherwise: str) -> None:
+    """Raise `NotSettled` unless the condition holds."""
+    if not condition:
+        raise NotSettled(otherwise)
