@@ -15,8 +15,8 @@ from tools.contract import Contract, ErrorClass, Json, Meaning, StatusQuery
 from tools.json_schema import schema_fault
 from tools.meanings import DEFAULT_MEANINGS, POSITIVE, may_mean
 from tools.pointers import MISSING, find
+from tools.refusal import said
 from tools.retry_after import retry_after_s
-from tools.texts import inert
 
 
 class Seen(StrEnum):
@@ -147,8 +147,8 @@ def _of_seen(contract: Contract, observation: Observation, compensating: bool) -
 def _of_meaning(contract: Contract, observation: Observation, status: int, compensating: bool) -> Outcome:
     meaning = _meaning(contract, observation, status, compensating)
     if meaning in _REJECTIONS:
-        said = _said(contract, observation)
-        return _outcome(observation, OutcomeKind.REJECTED, _REJECTIONS[meaning], said)
+        told = said(observation.body, code=contract.errors.code)
+        return _outcome(observation, OutcomeKind.REJECTED, _REJECTIONS[meaning], told)
     match meaning:
         case Meaning.CONFIRMED if 200 <= status <= 299:
             return _of_success(contract, observation)
@@ -183,19 +183,6 @@ def _meaning(contract: Contract, observation: Observation, status: int, compensa
     if meaning is Meaning.CONFIRMED and not success and not (compensating and usable):
         return Meaning.UNKNOWN
     return meaning
-
-
-_MESSAGES = ("/message", "/detail", "/title")
-_MESSAGE_LONGEST = 300
-
-
-def _said(contract: Contract, observation: Observation) -> str:
-    """What the tool itself said of its refusal: the code and the sentence, where its answer carries them."""
-    if observation.seen is not Seen.ANSWER:
-        return ""
-    parts = [find(observation.body, pointer) for pointer in (contract.errors.code or "/error", *_MESSAGES)]
-    texts = [inert(part) for part in parts if isinstance(part, str) and part.strip()]
-    return ": ".join(dict.fromkeys(texts[:2]))[:_MESSAGE_LONGEST]
 
 
 def _is_genuine_error(contract: Contract, observation: Observation) -> bool:
