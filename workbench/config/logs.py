@@ -77,6 +77,8 @@ def configuration(*, as_json: bool) -> dict[str, Any]:
             "gunicorn.error": own_way,
             # Requests are said by workbench.config.requests, with their number and without what was searched for.
             "gunicorn.access": {**own_way, "level": "WARNING"},
+            # Whoever runs a demo or a test sees its requests anyway.
+            "workbench.config.requests": {"level": "INFO" if as_json else "WARNING"},
             "httpx2": {"level": "WARNING"},
         },
     }

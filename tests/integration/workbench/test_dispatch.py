@@ -68,7 +68,8 @@ def test_the_same_command_id_of_somebody_else_is_another_command(rejected_notice
 def test_a_stale_page_is_told_what_changed_and_nothing_is_done(rejected_notice: RunFacts) -> None:
     maya, ref = Desk("maya"), ref_of(rejected_notice)
     preview = maya.preview(ref, "compensate")
-    Desk("jonas").run("comment", ref, "jonas-1", text="I am on the phone with the customer.")
+    Desk("jonas").run("claim", ref, "jonas-1")
+    Desk("jonas").run("release", ref, "jonas-2")
     before = state_of(rejected_notice)
 
     result = maya.run(
@@ -82,9 +83,10 @@ def test_a_stale_page_is_told_what_changed_and_nothing_is_done(rejected_notice: 
 
     assert (result.status, result.code, result.http_status) == (Answer.CONFLICT, "stale", 409)
     assert [(c.kind, c.what, c.by) for c in result.changed if c.kind == "entry"] == [
-        ("entry", "human.handoff.commented", "Jonas Brandt")
+        ("entry", "human.handoff.claimed", "Jonas Brandt"),
+        ("entry", "human.handoff.released", "Jonas Brandt"),
     ]
-    assert ("version", str(rejected_notice.version), str(rejected_notice.version + 1)) in [
+    assert ("version", str(rejected_notice.version), str(rejected_notice.version + 2)) in [
         (c.what, c.saw, c.now) for c in result.changed
     ]
     assert state_of(rejected_notice) == before
@@ -94,7 +96,8 @@ def test_a_stale_page_is_told_what_changed_and_nothing_is_done(rejected_notice: 
 def test_a_conflict_does_not_use_up_the_command_id(rejected_notice: RunFacts) -> None:
     maya, ref = Desk("maya"), ref_of(rejected_notice)
     old = maya.preview(ref, "compensate")
-    Desk("jonas").run("comment", ref, "jonas-1", text="A remark in between.")
+    Desk("jonas").run("claim", ref, "jonas-1")
+    Desk("jonas").run("release", ref, "jonas-2")
     assert maya.run("compensate", ref, "maya-1", preview_id=old, reason=REASON).status is Answer.CONFLICT
 
     result = maya.run("compensate", ref, "maya-1", reason=REASON)

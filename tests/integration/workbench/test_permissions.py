@@ -11,6 +11,7 @@ from django.test import Client
 
 from sagas import api
 from sagas.facts import RunFacts
+from tests.conftest import Clock
 from tests.integration.workbench.conftest import ref_of
 from tests.integration.workbench.flows import REASON, Desk, person
 from workbench.commands import COMMANDS, Offer, available, dispatch
@@ -58,9 +59,14 @@ def wish(offer: Offer) -> dict[str, Any]:
 
 @pytest.mark.requirement("S3-14", "S3-15", "S0-46")
 @pytest.mark.parametrize("state", STATES)
-def test_offer_and_forced_requests_agree(state: str, request: pytest.FixtureRequest) -> None:
+def test_offer_and_forced_requests_agree(
+    state: str, request: pytest.FixtureRequest, clock_of_tests: Clock
+) -> None:
     fixture, change = STATES[state]
-    facts = change(request.getfixturevalue(fixture))
+    found = request.getfixturevalue(fixture)
+    # "It may still arrive" must not become untrue between the offer and the forced request.
+    clock_of_tests.put_forward(60)
+    facts = change(api.handoff_facts(ref_of(found)))
     before = api.run_facts(facts.ref).version
     seen = 0
 
@@ -124,7 +130,7 @@ def test_only_allowed_offers_come_with_a_reach_into_the_world(rejected_notice: R
 
     assert (offers["retry"].allowed, offers["retry"].reach, offers["retry"].writes) == (True, "writes", 1)
     assert (offers["compensate"].reach, offers["compensate"].writes) == ("writes", 2)
-    assert offers["mark_acceptable"].reach == "read_only"
+    assert offers["mark_acceptable"].reach == "record_only"
     assert offers["query_status"].allowed is False
     allowed = [offer.allowed for offer in available(rejected_notice, maya.actor, maya.person)]
     assert allowed == sorted(allowed, reverse=True)
