@@ -262,7 +262,7 @@ def test_a_compensation_that_may_take_effect_twice_is_not_published() -> None:
     assert refused(workflow("order_fulfilment"), reserve) == {"W103"}
 
 
-@pytest.mark.requirement("S0-75", "S0-38", "S2-11")
+@pytest.mark.requirement("S0-75", "S0-38", "S2-5", "S2-15")
 @pytest.mark.parametrize("mode", ["applied_no_answer", "no_answer", "fail_before"])
 def test_a_compensation_is_repeated_under_a_key_of_its_own_and_takes_effect_once(
     simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any], mode: str

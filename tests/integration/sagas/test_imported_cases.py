@@ -250,7 +250,7 @@ JUDGES: tuple[tuple[str, Callable[[Theatre, Case, RunFacts], None]], ...] = (
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name == LINT_ONLY], ids=lambda case: case.name
 )
-@pytest.mark.requirement("S0-62")
+@pytest.mark.requirement("S4-23")
 def test_a_compensation_wired_to_the_wrong_tool_is_flagged(case: Case) -> None:
     document = json.loads(json.dumps(case.chain.source))
     for step in document["steps"]:

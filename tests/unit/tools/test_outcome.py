@@ -221,7 +221,7 @@ def test_the_agent_gets_one_of_seven_words_or_none_yet(
     assert answer_status(kind, error_class, compensation_due=compensation_due) is word
 
 
-@pytest.mark.requirement("S0-44", "S1-2")
+@pytest.mark.requirement("S0-44")
 def test_what_the_tool_says_of_its_refusal_is_kept_and_cannot_steer_a_screen() -> None:
     said = {"error": "room_taken", "message": "Room 12 is\u202e taken\n", "other": "left out"}
     assert classify(contract(), answer(422, said)).detail == "room_taken: Room 12 is taken"
