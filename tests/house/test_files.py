@@ -21,7 +21,6 @@ LONGER_FOR_A_REASON = {
     "sagas/ledger/desk.py": "the one place where rows move; its parts share the lock and the entries",
     "sagas/ledger/verbs.py": "what a person's verb does to a run, on one desk",
     "sagas/queries.py": "what people and agents read, all under the same rules of paging and masking",
-    "tools/outcome.py": "one table from what was observed to what it means, every row in sight of the others",
     "tools/schemas.py": "two JSON Schemas as data",
 }
 LONGEST_TEST = 500
