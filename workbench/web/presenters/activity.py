@@ -210,10 +210,10 @@ def _of_items(one: Told, number: int) -> Told:
 def folded(entries: Iterable[Told]) -> Iterator[Told]:
     """What the system did again and again with the same outcome, as one line that says how often."""
     for __, same in groupby(
-        entries, key=lambda one: (one.person, one.refused, one.says, one.detail, one.quote)
+        entries, key=lambda one: (one.person, one.refused, one.says, one.times, one.detail, one.quote)
     ):
         first, *more = same
-        if first.person or not more:
+        if first.person or first.times or not more:
             yield from (first, *more)
         else:
             times = _("{n} times, last {at}").format(n=len(more) + 1, at=more[-1].short)
