@@ -49,6 +49,10 @@ INPUTS: dict[str, Callable[[int], dict[str, Any]]] = {
 """The input of a run by workflow and number. The number has seven digits: it is what a plan's `match` picks."""
 
 
+STEP_S = 0.5
+"""The clock goes on by this much more than the first wait, so that waits that end close together end at once."""
+
+
 class Stage:
     """Starts runs under numbers of their own and settles them together."""
 
@@ -73,7 +77,7 @@ class Stage:
             first = waiting.values_list("due_at", flat=True).first()
             if first is None:
                 return
-            self.clock.put_forward(max((first - api.now()).total_seconds(), 0.0))
+            self.clock.put_forward(max((first - api.now()).total_seconds(), 0.0) + STEP_S)
         raise AssertionError("The runs do not come to rest.")
 
     def remember(self) -> None:

@@ -117,7 +117,8 @@ def played(stage: Stage) -> Stage:
             stage.start(case.flow, case.number)
         for case in group:
             _before_the_drain(stage, case)
-        _several_drains()
+        if any("failure_event_copies" in case.inject for case in group):
+            _several_drains()
         stage.settle()
     stage.remember()
     return stage
