@@ -68,7 +68,7 @@ def test_the_sweep_finds_ten_compensations_whose_worker_died_and_brings_all_of_t
     done = found + wait_until(lambda: at_rest(refs), "all have come to rest", meanwhile=processes.all_well)
 
     print(f"{len(hanging)} dangling of 10: found after {found:.1f} s, all done after {done:.1f} s")  # noqa: T201
-    assert found < min(FOUND_WITHIN_S, 4 * LEASE_S)
+    assert found < min(FOUND_WITHIN_S, 10 * LEASE_S)
     for number, ref in zip(numbers, refs, strict=True):
         facts = stage.facts(number)
         assert facts.state is RunState.COMPENSATED

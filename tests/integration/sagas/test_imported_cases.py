@@ -46,7 +46,7 @@ from tools.reader import contract_from_document, definition_from_document
 
 __all__ = ["downstream", "played", "theatre"]
 
-pytestmark = [pytest.mark.requirement("S0-10", "S0-41", "S3-6"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.requirement("S0-10", "S0-41", "S3-6"), pytest.mark.timeout(600)]
 
 
 @pytest.mark.requirement("S0-10")
