@@ -15,10 +15,11 @@ _VOID = {"input", "br", "img", "meta", "link", "hr"}
 
 @dataclass
 class Form:
-    """A form as it stands on a page: where it goes and what its fields hold."""
+    """A form as it stands on a page: where it goes, what its fields hold and which of its boxes are ticked."""
 
     action: str
     fields: dict[str, str] = field(default_factory=dict)
+    ticked: dict[str, list[str]] = field(default_factory=dict)
     choices: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -69,7 +70,10 @@ class _Reader(HTMLParser):
         if tag == "input":
             if given.get("type") in ("radio", "checkbox") and "checked" not in given:
                 return
-            self._form.fields[name] = given.get("value", "")
+            if given.get("type") == "checkbox":
+                self._form.ticked.setdefault(name, []).append(given.get("value", "on"))
+            else:
+                self._form.fields[name] = given.get("value", "")
         elif tag == "textarea":
             self._area = name
             self._form.fields[name] = ""
@@ -116,7 +120,7 @@ class Visitor:
 
     def post(self, form: Form, **filled: str) -> Page:
         """Send a form with some fields filled in."""
-        body = urlencode({**form.fields, **filled}).encode()
+        body = urlencode({**form.ticked, **form.fields, **filled}, doseq=True).encode()
         request = urllib.request.Request(  # noqa: S310  our own loopback
             urljoin(self._url, form.action), data=body, headers={"Referer": self._url}
         )

@@ -192,14 +192,13 @@ def _accepted_with(
     *follow_ups: str,
     about: str = "",
 ) -> str:
-    """Accepted in a declared end state; what the end state names is then really there outside."""
+    """Accepted in a declared end state; what that names is then really there outside, under `about` or the case."""
     ref = case_of(chapter, chapter.reason)
     Desk(people["lin"], ref).act("mark_acceptable", end_state=end_state)
     ends(chapter, "closed_accepted")
     deadline = time.monotonic() + PATIENCE_S
-    while missing := [
-        tool for tool in follow_ups if not outside.effects(business=chapter.business, tool=tool)
-    ]:
+    business = about or chapter.business
+    while missing := [tool for tool in follow_ups if not outside.effects(business=business, tool=tool)]:
         must(time.monotonic() < deadline, f"outside is no {', '.join(missing)}")
         time.sleep(0.1)
     return f"accepted as {end_state}; outside: {', '.join(follow_ups)}"
