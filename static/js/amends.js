@@ -37,6 +37,7 @@ body.addEventListener("htmx:configRequest", (event) => {
     freezes: body.dataset.freezes ?? "",
     shown: $("#pill [data-n]")?.dataset.n ?? "0",
     v: $("#seen")?.dataset.version ?? "",
+    seq: $("#seen")?.dataset.seq ?? "",
     draft: hasDraft() ? "1" : "0",
     act: $("#acts input:checked")?.value ?? "",
     waiting: result?.dataset.waiting ?? "",

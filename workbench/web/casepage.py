@@ -73,6 +73,7 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
         level=str(policies.risk(facts)),
         strip=api.strip(facts),
     )
+    entries = api.entries(facts.ref, newest=True)
     pick = _pick(offers, wish)
     panel = decide.panel(
         offers, picked=pick, draft=wish.comment, closed=shown_case.closed, mine=shown_case.owner.mine
@@ -80,9 +81,8 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     return {
         "case": shown_case,
         "decide": panel,
-        "activity": activity.activity(
-            api.entries(facts.ref, newest=True), reader=reader.actor.id, clock=reader.clock
-        ),
+        "activity": activity.activity(entries, reader=reader.actor.id, clock=reader.clock),
+        "seq": entries[-1].seq if entries else 0,
         "result": wish.result,
         **_preview(reader, facts, offers, pick, wish),
     }

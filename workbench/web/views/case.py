@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods
 
+from sagas import api
 from workbench.commands import COMMANDS, Result, dispatch, fields_of
 from workbench.errors import Answer
 from workbench.web import forms
@@ -75,9 +76,16 @@ def changes(reader: Reader, ref: str) -> HttpResponse:
     """What is new since the version on the page: nothing, the whole case, or around a draft only what is read."""
     asked, seen = reader.request.GET, picture(ref)
     same_freezes = asked.get("freezes", "") in ("", freeze_ids(reader.freezes))
-    if str(seen.facts.version) == asked.get("v", "") and same_freezes:
-        return unchanged(reader)
-    if asked.get("draft") == "1":
+    same_version = str(seen.facts.version) == asked.get("v", "")
+    if same_version and same_freezes:
+        last = api.entries(seen.facts.ref, newest=True, limit=1)
+        if asked.get("seq", "") in ("", str(last[-1].seq if last else 0)):
+            return unchanged(reader)
+    if same_version and same_freezes and not asked.get("waiting"):
+        # A comment or a question without an answer: news to read, but nothing that a decision rests on.
+        answer = part(reader, "handoffs/aside.html", context(reader, seen, Wish(pick="")))
+        answer.headers["HX-Reswap"] = "none"
+    elif asked.get("draft") == "1":
         answer = part(reader, "handoffs/beside.html", context(reader, seen, Wish(pick="")))
         answer.headers["HX-Reswap"] = "none"
     else:
