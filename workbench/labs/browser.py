@@ -120,7 +120,11 @@ class Visitor:
 
     def post(self, form: Form, **filled: str) -> Page:
         """Send a form with some fields filled in."""
-        body = urlencode({**form.ticked, **form.fields, **filled}, doseq=True).encode()
+        pairs = [
+            *({**form.fields, **filled}).items(),
+            *((name, box) for name in form.ticked for box in form.ticked[name]),
+        ]
+        body = urlencode(pairs).encode()
         request = urllib.request.Request(  # noqa: S310  our own loopback
             urljoin(self._url, form.action), data=body, headers={"Referer": self._url}
         )
