@@ -54,13 +54,18 @@ def _validator(schema_text: str) -> Draft202012Validator:
 
 def faults_of_schema(schema: Json) -> list[tuple[tuple[str | int, ...], str]]:
     """What is wrong with a schema itself: (path inside it, sentence) each."""
-    faults: list[tuple[tuple[str | int, ...], str]] = []
+    fault = _fault_of_form(json.dumps(schema))
+    return [*([fault] if fault else []), *_dead_references(schema, (), schema)]
+
+
+@lru_cache(maxsize=512)
+def _fault_of_form(schema_text: str) -> tuple[tuple[str | int, ...], str] | None:
+    """What the meta schema says, once for each text: contracts share many of their schemas."""
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(json.loads(schema_text))
     except SchemaError as error:
-        faults.append((tuple(error.absolute_path), f"is no valid JSON Schema: {error.message[:_LONGEST]}"))
-    faults.extend(_dead_references(schema, (), schema))
-    return faults
+        return tuple(error.absolute_path), f"is no valid JSON Schema: {error.message[:_LONGEST]}"
+    return None
 
 
 def _dead_references(

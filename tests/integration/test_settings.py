@@ -11,46 +11,33 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.test import Client
 
+from tests.unit.config.production import COMPLETE, settings_in
+
 CLONE = Path(__file__).resolve().parent.parent.parent
 CHECK = "from django.conf import settings; print(settings.DEBUG)"
 
 
-def setup_with(**environment: str) -> subprocess.CompletedProcess[str]:
+def test_a_process_in_production_starts_and_ends_with_the_name_of_what_is_missing() -> None:
+    """Every variable by itself is tried in tests/unit/config; here a process really reads its environment."""
+    complete = setup_with(COMPLETE)
+    partial = setup_with({name: value for name, value in COMPLETE.items() if name != "REDIS_URL"})
+
+    assert complete.stdout == "False\n", complete.stderr
+    assert partial.returncode == 1
+    assert "The environment variable REDIS_URL must be set." in partial.stderr
+
+
+def setup_with(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     base = {"PATH": os.defpath, "DJANGO_SETTINGS_MODULE": "workbench.config.settings"}
     command = [sys.executable, "-c", CHECK]
-    return subprocess.run(command, cwd=CLONE, env={**base, **environment}, capture_output=True, text=True)
+    return subprocess.run(
+        command, cwd=CLONE, env={**base, **environment}, capture_output=True, text=True, check=False
+    )
 
 
-def test_production_starts_with_nothing_secret_left_to_a_default() -> None:
-    given = {
-        "AMENDS_ENV": "production",
-        "DJANGO_SECRET_KEY": "".join(map(chr, range(40, 95))),
-        "AMENDS_HOSTS": "amends.example",
-        "DATABASE_URL": "postgresql://app@db/amends",
-        "REDIS_URL": "redis://cache/0",
-    }
-    complete = setup_with(**given)
-    assert complete.stdout == "False\n", complete.stderr
-    for name in given.keys() - {"AMENDS_ENV"}:
-        partial = setup_with(**{key: value for key, value in given.items() if key != name})
-        assert partial.returncode == 1
-        assert f"The environment variable {name} must be set." in partial.stderr
+def test_outside_production_no_key_is_known_to_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {settings_in(monkeypatch, AMENDS_ENV="demo", DJANGO_SECRET_KEY="")["SECRET_KEY"] for _ in range(2)}
 
-
-def test_outside_production_no_key_is_known_to_anybody() -> None:
-    key = "from django.conf import settings; print(settings.SECRET_KEY)"
-    environment = {"PATH": os.defpath, "DJANGO_SETTINGS_MODULE": "workbench.config.settings"}
-    keys = {
-        subprocess.run(
-            [sys.executable, "-c", key],
-            cwd=CLONE,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    }
     assert len(keys) == 2
 
 

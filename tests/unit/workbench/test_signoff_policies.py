@@ -79,10 +79,11 @@ def test_the_role_of_an_approver_decides_and_no_other(verb: str, role: Role | No
 @pytest.mark.requirement("S0-35")
 def test_no_set_of_roles_lets_a_requester_sign() -> None:
     sets = [frozenset(some) for n in range(7) for some in itertools.combinations(Role, n)]
+    asked = request()
 
     for who in ("maya", "jonas"):
         for roles in sets:
-            refused = refusal(who, roles=roles)
+            refused = refusal(who, roles=roles, signoff=asked)
             assert refused is not None, (who, roles)
             assert refused.answer is Answer.FORBIDDEN
 
