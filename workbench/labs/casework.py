@@ -82,9 +82,7 @@ def step_becomes(chapter: Chapter, step: str, state: str) -> RunFacts:
 
 def ask(desk: Desk, chapter: Chapter, step: str) -> bool:
     """Query the status of a step; False when the engine asked by itself first and the page was rightly refused."""
-    return unless(
-        lambda facts: facts.action(step).state.value != "unknown", desk, chapter, f"query_status.{step}"
-    )
+    return unless(settled(step), desk, chapter, f"query_status.{step}")
 
 
 def go_on(desk: Desk, chapter: Chapter) -> bool:
@@ -92,12 +90,25 @@ def go_on(desk: Desk, chapter: Chapter) -> bool:
     return unless(lambda facts: facts.state.value != "handoff", desk, chapter, "resume")
 
 
-def unless(moved: Callable[[RunFacts], bool], desk: Desk, chapter: Chapter, pick: str) -> bool:
+def settled(step: str) -> Callable[[RunFacts], bool]:
+    """Whether a step is no longer unknown."""
+    return lambda facts: facts.action(step).state.value != "unknown"
+
+
+def unless(
+    moved: Callable[[RunFacts], bool],
+    desk: Desk,
+    chapter: Chapter,
+    pick: str,
+    *,
+    expect: int = 200,
+    **filled: str,
+) -> bool:
     """Do it, unless the engine got there first; False when it did, and the page was rightly refused."""
     if moved(facts_of(chapter)):
         return False
     try:
-        desk.act(pick)
+        desk.act(pick, expect=expect, **filled)
     except NotSettled:
         if moved(facts_of(chapter)):
             return False

@@ -17,7 +17,9 @@ from workbench.labs.casework import (
     facts_of,
     go_on,
     must,
+    settled,
     step_becomes,
+    unless,
     until,
 )
 from workbench.labs.chapters import Chapter
@@ -124,14 +126,17 @@ def _mail_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
     ref, run_ref = case_of(chapter, chapter.reason), facts_of(chapter).ref
     outside.heal("find_mail_by_key", match=run_ref)
     desk = Desk(people["maya"], ref)
-    desk.act("resolve_happened.notify_customer", expect=422, reference="MAIL-0000")
+    asked_first = settled("notify_customer")
+    pick = "resolve_happened.notify_customer"
+    refused = unless(asked_first, desk, chapter, pick, expect=422, reference="MAIL-0000")
     ask(desk, chapter, "notify_customer")
     step_becomes(chapter, "notify_customer", "confirmed")
     go_on(desk, chapter)
     ends(chapter, "completed")
     sent = outside.effects(business=chapter.business, tool="send_mail")
     must(sent == ["send_mail"], f"{len(sent)} mails went out")
-    return "a wrong reference was refused, the right answer read, one mail outside"
+    first = "a wrong reference was refused" if refused else "the engine asked first"
+    return f"{first}, the right answer read, one mail outside"
 
 
 def _file_stuck(people: Mapping[str, Visitor], outside: Outside) -> str:

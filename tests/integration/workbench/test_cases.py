@@ -48,9 +48,7 @@ def test_two_people_on_one_case_a_claim_is_a_courtesy_with_a_deadline(
     assert effects(workplace, "send_notice") == 0
 
 
-def test_a_second_retry_is_not_dropped(
-    rejected_notice: RunFacts, workplace: Simulator
-) -> None:
+def test_a_second_retry_is_not_dropped(rejected_notice: RunFacts, workplace: Simulator) -> None:
     maya, ref = Desk("maya"), ref_of(rejected_notice)
 
     first = maya.run("retry", ref, "r-1", step="send_notice", reason=REASON)
