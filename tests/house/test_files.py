@@ -32,7 +32,9 @@ _MAIL = re.compile(r"\b[\w.+-]+@([\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,})\b")
 _FOR_LATER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 # Hosts that name a vocabulary or nothing at all: nothing is ever fetched from them.
 _FREE_HOSTS = {"127.0.0.1", "www.w3.org", "json-schema.org"}
-_NOBODYS = re.compile(r"(?:^|\.)(?:example|invalid|test|internal|localhost)$|(?:^|\.)example\.(?:com|org|net)$")
+_NOBODYS = re.compile(
+    r"(?:^|\.)(?:example|invalid|test|internal|localhost)$|(?:^|\.)example\.(?:com|org|net)$"
+)
 
 
 def lines(*, but: tuple[str, ...] = (HERE,)) -> Iterator[tuple[str, str]]:
