@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -219,6 +220,9 @@ def test_it_is_ready_once_the_sweep_runs_and_each_process_ends_when_told(web: In
     started = {name: web.start(name) for name in ("sweep", "relay", "worker")}
     wait_until(lambda: web.ready()[0] == 200, "everything is ready", meanwhile=lambda: None)
     wait_until(lambda: " ready." in web.log("worker"), "the worker hears the bell")
+    for service in ("web", "sweep", "worker"):
+        checked = web.run(*_probe(service, web.port), HOSTNAME=socket.gethostname())
+        assert checked.returncode == 0, (service, checked.stdout, checked.stderr)
 
     assert {name: web.end(child) for name, child in started.items()} == dict.fromkeys(started, 0)
     assert web.ready()[0] == 503
@@ -267,6 +271,13 @@ def test_nothing_starts_as_the_owner_of_the_tables(installation: Installation) -
 
 def _words(service: str) -> list[str]:
     return [re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", word) for word in SERVICES[service]["command"]]
+
+
+def _probe(service: str, port: int) -> list[str]:
+    """The health check of a service as its container would run it."""
+    kind, *command = SERVICES[service]["healthcheck"]["test"]
+    words = [word.replace("$$", "$").replace("127.0.0.1:8000", f"127.0.0.1:{port}") for word in command]
+    return words if kind == "CMD" else ["sh", "-c", *words]
 
 
 def test_the_demos_people_cannot_be_loaded(installation: Installation) -> None:
