@@ -220,15 +220,22 @@ def state_of(facts: RunFacts) -> RunState:
 def effects_left(facts: RunFacts) -> tuple[ActionFacts, ...]:
     """The actions whose effect stands in the world, in order of confirmation (law 7).
 
-    Reads have none. What is accepted counts: its effect, known or not, was left in place. A mitigated effect stays.
+    Reads have none. What is accepted counts, its effect known or not, unless it was rejected before: then there is
+    none. A mitigated effect stays.
     """
-    standing = (ActionState.CONFIRMED, ActionState.PARTIAL, ActionState.ACCEPTED)
     return tuple(
         sorted(
-            (a for a in units(facts) if a.contract.has_effect and a.state in standing),
+            (a for a in units(facts) if a.contract.has_effect and _stands(a)),
             key=lambda action: (action.confirm_seq or 0, action.position),
         )
     )
+
+
+def _stands(action: ActionFacts) -> bool:
+    if action.state is ActionState.ACCEPTED:
+        rejected_before = action.settled_at is not None and action.confirm_seq is None
+        return not rejected_before
+    return action.state in (ActionState.CONFIRMED, ActionState.PARTIAL)
 
 
 def decide(facts: RunFacts) -> Decision:
@@ -573,6 +580,15 @@ _ONCE = RetryRule(max_attempts=1)
 def rule(rules: Mapping[ErrorClass, RetryRule], error_class: ErrorClass) -> RetryRule:
     """The contract's retry rule for an error class; without one a call is made once."""
     return rules.get(error_class, _ONCE)
+
+
+def rule_of_unknown(rules: Mapping[ErrorClass, RetryRule], error_class: ErrorClass) -> RetryRule:
+    """The rule for a call whose outcome was unknown and is proved absent now.
+
+    What the answer looked like decides where the contract says so; else it counts as no answer: a page of a proxy
+    with a status that means something elsewhere says no more than silence.
+    """
+    return rules.get(error_class) or rule(rules, ErrorClass.NO_ANSWER)
 
 
 def backoff(retry: RetryRule, tries: int) -> timedelta:

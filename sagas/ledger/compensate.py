@@ -195,7 +195,7 @@ def due_again(desk: Desk, compensation: Compensation, detail: str, *, in_doubt: 
     """
     contract = desk.contract(compensation)
     error = ErrorClass(compensation.error_class) if compensation.error_class else ErrorClass.NO_ANSWER
-    rule = planner.rule(contract.retry, error)
+    rule = planner.rule_of_unknown(contract.retry, error)
     spent = compensation.attempts_used >= rule.max_attempts
     desk.move(
         compensation,

@@ -235,7 +235,7 @@ def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: Acto
         + (
             timedelta(seconds=query.first_delay_s)
             if query
-            else planner.backoff(planner.rule(contract.retry, error), action.attempts_used)
+            else planner.backoff(planner.rule_of_unknown(contract.retry, error), action.attempts_used)
         ),
         error_class=error.value,
         error_detail=short(detail),
@@ -354,7 +354,7 @@ def settle(desk: Desk, action: Action, answer: QueryAnswer, *, by: str = "status
 def _absent(desk: Desk, action: Action, contract: Contract) -> None:
     """Proved absent: the same key goes out again while tries are left; with a person, the person decides."""
     error = ErrorClass(action.error_class) if action.error_class else ErrorClass.NO_ANSWER
-    rule = planner.rule(contract.retry, error)
+    rule = planner.rule_of_unknown(contract.retry, error)
     handed_off = desk.handoff is not None and bool(desk.handoff.claimed_by)
     undo = desk.run.direction == Direction.UNDO
     if undo or handed_off or action.attempts_used >= rule.max_attempts:
