@@ -37,7 +37,7 @@ def test_a_relay_that_is_killed_loses_nothing_skips_nothing_and_keeps_the_order_
     refs = [stage.start("order_fulfilment", number) for number in range(4_100_001, 4_100_001 + RUNS)]
     first = processes.relay()
     wait_until(
-        lambda: cast("int", stream.xlen(relay.STREAM)) >= RUNS,
+        lambda: stream.xlen(relay.STREAM) >= RUNS,
         "the relay is at work",
         meanwhile=processes.all_well,
     )
