@@ -25,6 +25,7 @@ LONGER_FOR_A_REASON = {
 }
 LONGEST_TEST = 500
 LONGEST_TEMPLATE = 150
+WIDEST_TEMPLATE_LINE = 220  # a sentence to translate cannot be broken
 
 _MACHINE_PATH = re.compile(r"(?<![\w.:/])(?:/home/|/Users/|/root/|/work/|[A-Z]:\\Users\\)")
 _URL = re.compile(r"\b(?:https?|ftp|postgresql|redis)://(?:[^\s/@\"'`]*@)?([A-Za-z0-9][A-Za-z0-9.-]*)")
@@ -115,6 +116,9 @@ def test_templates_are_short() -> None:
 
     assert templates
     assert [name for name, rows in templates.items() if len(rows) >= LONGEST_TEMPLATE] == []
+    assert [
+        name for name, rows in templates.items() if max(map(len, rows), default=0) > WIDEST_TEMPLATE_LINE
+    ] == []
 
 
 def test_pages_hold_no_script_and_no_style_of_their_own() -> None:
