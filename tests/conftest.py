@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -147,10 +148,13 @@ def simulator(simulator_process: Simulator, settings: Settings, monkeypatch: pyt
     return simulator_process
 
 
+type PutBack = Callable[[], None]
+
+
 @pytest.fixture(scope="session")
 def shelf(
     empty_tables: Callable[[], None], fresh_database: str, django_db_blocker: DjangoDbBlocker
-) -> Iterator[Callable[[], None]]:
+) -> Iterator[PutBack]:
     """Puts the shipped catalogue and the example definitions, published once, back into emptied tables."""
     with django_db_blocker.unblock():
         for path in sorted((ROOT / "tools" / "catalog").glob("*.toml")):
@@ -158,20 +162,55 @@ def shelf(
         for path in sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in (".toml", ".json")):
             api.publish_definition(read_definition(path), actor=PUBLISHER)
         connections.close_all()
-    tables = ("sagas_contractversion", "sagas_definitionversion")
-    with psycopg.connect(fresh_database, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA shelf")
-        for table in tables:
-            connection.execute(f"CREATE TABLE shelf.{table} AS TABLE {table}")
+    with kept("shelf", fresh_database, "sagas_contractversion", "sagas_definitionversion") as put_back:
         empty_tables()
-        put_back = "; ".join(
-            f"INSERT INTO {table} OVERRIDING SYSTEM VALUE TABLE shelf.{table}" for table in tables
+        yield put_back
+
+
+@pytest.fixture(scope="session")
+def premises(
+    shelf: PutBack, empty_tables: Callable[[], None], fresh_database: str, django_db_blocker: DjangoDbBlocker
+) -> Iterator[PutBack]:
+    """Puts people, contracts and the workflows of the workbench's tests, stored once, back into emptied tables."""
+    from tests.integration.workbench import flows
+    from workbench.labs import cast
+
+    with django_db_blocker.unblock():
+        cast.load()
+        shelf()
+        flows.publish()
+        connections.close_all()
+    with kept("premises", fresh_database) as put_back:
+        empty_tables()
+        yield put_back
+
+
+@contextmanager
+def kept(schema: str, owner: str, *tables: str) -> Iterator[PutBack]:
+    """Copies of what the tables hold now (without any named: all that tests empty), and how to put it back."""
+    with psycopg.connect(owner, autocommit=True, options="-c session_replication_role=replica") as connection:
+        names = tables or tuple(
+            str(name)
+            for (name,) in connection.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL(%s) "
+                "AND tablename NOT IN (SELECT tablename FROM pg_tables WHERE schemaname = 'migrated')",
+                [list(KEPT)],
+            )
         )
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        script = []
+        for name in names:
+            table, copy = sql.Identifier(name), sql.Identifier(schema, name)
+            connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(copy, table))
+            insert = sql.SQL("INSERT INTO {} OVERRIDING SYSTEM VALUE TABLE {}").format(table, copy)
+            if connection.execute(sql.SQL("SELECT FROM {} LIMIT 1").format(copy)).fetchone() is not None:
+                script.append(insert)
+        statement = sql.SQL("; ").join([sql.SQL("BEGIN"), *script, sql.SQL("COMMIT")])
 
-        def put() -> None:
-            connection.execute(put_back)
+        def put_back() -> None:
+            connection.execute(statement)
 
-        yield put
+        yield put_back
 
 
 class Clock:

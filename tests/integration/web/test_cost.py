@@ -21,7 +21,8 @@ TRIES = 9
 
 def columns(owner: psycopg.Connection, table: str) -> list[str]:
     found = owner.execute(
-        "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND is_generated = 'NEVER'",
+        "SELECT column_name FROM information_schema.columns "
+        "WHERE table_schema = 'public' AND table_name = %s AND is_generated = 'NEVER'",
         [table],
     )
     return [str(name) for (name,) in found]

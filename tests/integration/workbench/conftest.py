@@ -9,7 +9,7 @@ from django.test import Client
 
 from sagas import api
 from sagas.facts import RunFacts
-from tests.conftest import Simulator
+from tests.conftest import PutBack, Simulator
 from tests.integration.workbench import flows
 from workbench.commands import tokens
 from workbench.labs import cast
@@ -21,11 +21,9 @@ REFUSED = {"tool": "send_notice", "mode": "refuse"}
 
 
 @pytest.fixture
-def workplace(db_clean: None, simulator: Simulator, shelf: Callable[[], None]) -> Simulator:
+def workplace(db_clean: None, simulator: Simulator, premises: PutBack) -> Simulator:
     """People, contracts and workflows are there; nothing has been started."""
-    cast.load()
-    shelf()
-    flows.publish()
+    premises()
     return simulator
 
 
