@@ -1,7 +1,8 @@
 """Django system checks of the deployment: what has to hold outside the code before a process may work.
 
 They ask the database and the broker, so they run only where they are asked for: `manage.py check --deploy`, the
-start of a worker, of the sweep and of the relay.
+start of a worker, of the sweep and of the relay. Every command registers them, so what they need is imported when
+they run.
 """
 
 from __future__ import annotations
@@ -13,9 +14,6 @@ from django.apps.config import AppConfig
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import DatabaseError
 
-from sagas import health
-from sagas.executor import DRAIN_S
-
 TAG = "amends"
 
 
@@ -24,6 +22,9 @@ def hard_limit_is_above_every_call(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Celery must never end a drain that only waits for a tool within the tool's own limit."""
+    from sagas import health
+    from sagas.executor import DRAIN_S
+
     try:
         longest = health.longest_tool_limit_s()
     except DatabaseError as error:
@@ -41,6 +42,8 @@ def processes_do_not_work_as_the_owner(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Guards bind nobody who could drop them: the application role owns no table and is no superuser."""
+    from sagas import health
+
     try:
         owner = health.owns_tables()
     except DatabaseError as error:
@@ -54,6 +57,8 @@ def processes_do_not_work_as_the_owner(
 @register(TAG, deploy=True)
 def broker_evicts_nothing(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """A broker that evicts loses bells and published events without a word."""
+    from sagas import health
+
     policy = health.broker_policy()
     if policy is None:
         # Work goes on without the broker, slower; its absence must not keep a worker from starting.
