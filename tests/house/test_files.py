@@ -27,7 +27,7 @@ LONGEST_TEST = 500
 LONGEST_TEMPLATE = 150
 WIDEST_TEMPLATE_LINE = 220  # a sentence to translate cannot be broken
 
-_MACHINE_PATH = re.compile(r"(?<![\w.:/])(?:/home/|/Users/|/root/|/work/|[A-Z]:\\Users\\)")
+_MACHINE_PATH = re.compile(r"(?<![\w.:/])(?:/home/|/Users/|/root/|/[w]ork/|[A-Z]:\\Users\\)")
 _URL = re.compile(r"\b(?:https?|ftp|postgresql|redis)://(?:[^\s/@\"'`]*@)?([A-Za-z0-9][A-Za-z0-9.-]*)")
 _MAIL = re.compile(r"\b[\w.+-]+@([\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,})\b")
 _FOR_LATER = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
