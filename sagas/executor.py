@@ -34,6 +34,9 @@ DRAIN_S = 20.0
 
 _NOTHING_DUE_S = 0.05
 
+LOOK_S = 0.1
+"""Seconds between two looks at whether this process has been told to stop: shorter than any call."""
+
 LINGER_S = 1.0
 """Seconds that a drain stays after the last thing was due: the next query or retry is often near."""
 
@@ -143,7 +146,7 @@ class Drain:
         seconds: float = DRAIN_S,
         not_due_before: timedelta = timedelta(0),
         linger_s: float = 0.0,
-        on_beat: Callable[[], None] = lambda: None,
+        on_look: Callable[[], None] = lambda: None,
     ) -> int:
         """Drain for at most `seconds`; end once nothing has been due for `linger_s`. Returns the runs driven.
 
@@ -158,13 +161,15 @@ class Drain:
         flying: set[Future[bool]] = set()
         claimed = threading.Event()
         claimed.set()
-        next_claim = 0.0
+        next_claim = next_look = 0.0
         while True:
             now = time.monotonic()
             if now >= next_beat:
                 self._beat()
-                on_beat()
                 next_beat = now + workers.LEASE_S / 4
+            if now >= next_look:
+                on_look()
+                next_look = now + LOOK_S
             claiming = not over()
             if claiming and claimed.is_set() and now >= next_claim and len(flying) < self.in_flight:
                 claimed.clear()
@@ -248,6 +253,6 @@ def drain_due(kind: str = "worker", *, stopping: Callable[[], bool] = lambda: Fa
             drain.stopping.set()
 
     try:
-        return drain.run(linger_s=LINGER_S, on_beat=listen)
+        return drain.run(linger_s=LINGER_S, on_look=listen)
     finally:
         drain.close()
