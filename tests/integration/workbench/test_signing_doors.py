@@ -180,7 +180,7 @@ def test_the_case_and_the_run_say_that_a_signature_is_awaited(workplace: Simulat
     assert link in client.get(f"/handoffs/{asked.run.handoff.ref}/").content.decode()
     assert link in client.get(f"/runs/{asked.run.ref}/").content.decode()
     rail = client.get("/handoffs/").content.decode()
-    assert re.search(r'href="/signoffs/"[^<]*<i[^>]*></i>\s*Sign-offs\s*<span class="n">1</span>', rail)
+    assert re.search(r'href="/signoffs/"[^<]*<i[^>]*></i>\s*Sign-offs\s*<span\s+class="n">1</span>', rail)
     found = client.get("/search/", {"q": asked.permit.ref})
     assert found.headers["Location"] == f"/signoffs/{asked.permit.ref}/"
 
