@@ -45,6 +45,13 @@ INPUTS: dict[str, Callable[[int], dict[str, Any]]] = {
         "customer_mail": f"c{n}@example.org",
         "text": f"Dear C-{n}, your address was changed.",
     },
+    "refund_crm": lambda n: {
+        "order": f"O-{n}",
+        "customer": f"C-{n}",
+        "payment": f"PAID-{n}",
+        "amount": "86.40",
+        "reason": "Parcel lost",
+    },
 }
 """The input of a run by workflow and number. The number has seven digits: it is what a plan's `match` picks."""
 
