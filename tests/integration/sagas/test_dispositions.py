@@ -139,8 +139,10 @@ def test_the_server_says_what_is_a_fact_and_an_agents_words_move_nothing(played:
 @pytest.mark.requirement("S1-27", "S1-13")
 def test_before_during_and_after_a_call_the_record_knows_state_key_and_outcome(played: Stage) -> None:
     crm = played.facts(TICKET).action("update_crm")
-    assert crm.prior_state is not None and crm.prior_read_at is not None
-    assert crm.sent_at is not None and crm.prior_read_at <= crm.sent_at
+    assert crm.prior_state is not None
+    assert crm.prior_read_at is not None
+    assert crm.sent_at is not None
+    assert crm.prior_read_at <= crm.sent_at
     assert crm.key
     outcomes = {number: played.facts(number) for number in (COMPENSATED, ASKED, TICKET)}
     assert outcomes[COMPENSATED].action("send_opening_sms").state == "rejected"
