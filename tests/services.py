@@ -5,6 +5,7 @@ needs them. Also keeps the network shut: only this machine can be reached.
 """
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -21,7 +22,7 @@ import pytest
 from psycopg import sql
 
 from workbench.labs.datafolder import forget, is_served
-from workbench.labs.embedded import Profile, Servers
+from workbench.labs.embedded import ADDRESSES, Profile, Servers
 
 FOLDER = "amends-test-"
 LOOPBACK = ("127.", "::1", "localhost")
@@ -29,7 +30,13 @@ LOOPBACK = ("127.", "::1", "localhost")
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
-    """Put the addresses into the environment; a conftest would be too late for pytest-django."""
+    """Put the addresses into the environment; a conftest would be too late for pytest-django.
+
+    Under pytest-xdist every worker process does this for itself: own servers, own database. What a worker inherits of
+    the controller's environment is told apart from what a developer gave.
+    """
+    given = {name: os.environ.pop(name) for name in ADDRESSES if name in os.environ}
+    os.environ |= json.loads(os.environ.setdefault(GIVEN, json.dumps(given)))
     _sweep()
     servers = Servers(Path(tempfile.mkdtemp(prefix=FOLDER)), Profile.TEST)
     servers.claim()
@@ -54,6 +61,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 SERVERS: pytest.StashKey[Servers] = pytest.StashKey()
 MAINTENANCE: pytest.StashKey[str] = pytest.StashKey()
 DATABASES = ("DATABASE_URL", "DATABASE_OWNER_URL")
+GIVEN = "AMENDS_TEST_GIVEN"
 
 
 @pytest.fixture(scope="session")
