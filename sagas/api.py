@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from django.db import connection
 
 from sagas import entries as _entries
-from sagas import planner, queries
+from sagas import faultpoints, planner, queries
 from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
@@ -210,6 +210,7 @@ REPLANS = ("replan", "fallback", "retry", "handoff")
 def publish_contract(contract: Contract, *, actor: Actor) -> bool:
     """Publish a contract; False when this very version was published before. Raises `AlreadyPublished`."""
     with transaction():
+        faultpoints.mark("publish")
         new = store_contract(contract, by=actor.id)
         if new:
             log(
@@ -226,6 +227,7 @@ def publish_definition(definition: Definition, *, actor: Actor, waivers: Sequenc
     Raises `ErrorsFound` while the lint finds errors that `waivers` do not let pass, and `BadWaiver`.
     """
     with transaction():
+        faultpoints.mark("publish")
         new = store_definition(definition, by=actor, waivers=waivers)
         if new:
             which = {"name": definition.name, "version": definition.version, "digest": definition.digest}

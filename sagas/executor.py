@@ -17,6 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
+from sagas import faultpoints
 from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
@@ -50,7 +51,22 @@ NEW_WORK_EVERY = 4
 def perform(order: Call | Ask, world: World) -> Seen:
     """Do one thing outside: a call or the reads of an `Ask`. Never inside a transaction (law 3)."""
     outside_transaction()
-    return _call(order, world) if isinstance(order, Call) else _ask(order, world)
+    about = _about(order)
+    if isinstance(order, Ask):
+        faultpoints.reach("read.before", **about)
+        seen = _ask(order, world)
+        faultpoints.reach("read.answered", **about)
+        return seen
+    faultpoints.reach("call.before_connect", **about)
+    answered = _call(order, world)
+    faultpoints.reach("call.answered", **about)
+    return answered
+
+
+def _about(order: Call | Ask) -> dict[str, str]:
+    """What an order is about, for the fault points."""
+    direction = "forward" if order.compensation_id is None else "compensation"
+    return {"run": order.key.partition(".")[0], "tool": order.contract.tool, "direction": direction}
 
 
 def _call(order: Call, world: World) -> Answered:
@@ -60,6 +76,7 @@ def _call(order: Call, world: World) -> Answered:
         key=order.key,
         headers=order.headers,
         send_before=order.committing_since + DISPATCH_WINDOW_S,
+        passing=lambda stage: faultpoints.reach(f"call.{stage}", **_about(order)),
     )
     compensating = order.compensation_id is not None
     outcome = classify(order.contract, observation, compensating=compensating)
@@ -228,6 +245,7 @@ class Drain:
                 return False
             claim, order = found
             run = claim.run_ref
+            faultpoints.reach("pool.claimed", run=run)
             drive(claim, order, self.world, over=over)
             return True
         except Exception:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from sagas import entries
+from sagas import entries, faultpoints
 from sagas.ledger import evidence
 from sagas.ledger.desk import opened
 from sagas.ledger.evidence import Proof
@@ -45,14 +45,17 @@ class Received:
 
 def receive(callback: Callback) -> Received:
     """Keep a callback as evidence. The same one again changes nothing; one that fits nothing yet is kept."""
+    faultpoints.reach("callback.verified", tool=callback.system)
     action, compensation = _owner(callback)
     if _known(callback, action):
         return Received(run_ref=action.run.ref if action else "", repeated=True)
     if action is None:
         with durable():
+            faultpoints.mark("callback")
             evidence.store(_proof(callback, None, None))
         return Received(run_ref="", repeated=False)
     with durable(), opened(action.run_id) as desk:
+        faultpoints.mark("callback", run=desk.run.ref, tool=action.tool)
         evidence.store(_proof(callback, desk.action(action.pk), compensation))
         desk.run.evidence_waiting = True
         if not desk.run.owner:

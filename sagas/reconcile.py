@@ -16,7 +16,7 @@ import structlog
 from django.db import connection
 from django.db.models import Q
 
-from sagas import entries, planner
+from sagas import entries, faultpoints, planner
 from sagas.facts import ActionFacts, RunFacts
 from sagas.ledger.desk import opened
 from sagas.looking import look_at
@@ -153,6 +153,7 @@ def _look(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Found, st
         return None
     match action.state:
         case ActionState.CONFIRMED:
+            faultpoints.reach("reconcile.before_query", run=facts.ref, tool=action.tool)
             return _still_there(facts, action, world)
         case ActionState.COMPENSATED:
             return _gone(facts, action, world)
@@ -171,6 +172,7 @@ def _still_there(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Fo
         return Found.UNREAD, str(error)
     contract = pinned(facts.definition_id, query.tool)[1]
     observation = world.call(contract, args=args, key="")
+    faultpoints.reach("reconcile.answered", run=facts.ref, tool=action.tool)
     answer = classify_query(query, observation, names, contract=contract)
     match answer.verdict:
         case Verdict.FOUND:

@@ -17,6 +17,7 @@ from django.db import connection
 from redis import Redis
 from redis.exceptions import RedisError
 
+from sagas import faultpoints
 from sagas.models import Entry, Outbox
 from sagas.tx import durable
 
@@ -33,6 +34,7 @@ MOST_TRIES = 5
 
 def ring(run_ref: str = "") -> None:
     """Ring the bell: somebody may look at the tables. Best effort; a lost ring costs two seconds, nothing else."""
+    faultpoints.reach("bell.before_ring", run=run_ref)
     try:
         # By name: the task stands above the engine, the bell below it.
         current_app.send_task(BELL, retry=False, ignore_result=True)
@@ -111,6 +113,7 @@ def relay_once(publish: Publish, *, limit: int = BATCH_RUNS) -> int:
     """
     published = 0
     with durable():
+        faultpoints.mark("relay")
         for run_id in _claim_runs(limit):
             published += _relay_run(run_id, publish)
     return published
@@ -137,6 +140,7 @@ def _relay_run(run_id: int, publish: Publish) -> int:
     published = 0
     pending = Outbox.objects.filter(run_id=run_id, published_at=None, parked_at=None).order_by("seq_from")
     for row in pending:
+        faultpoints.reach("relay.read")
         try:
             for entry in Entry.objects.filter(
                 run_id=run_id, seq__gte=row.seq_from, seq__lte=row.seq_to
@@ -148,6 +152,7 @@ def _relay_run(run_id: int, publish: Publish) -> int:
         except Exception as error:  # noqa: BLE001  whatever is wrong with this event is this run's alone
             _put_off(row, error)
             return published
+        faultpoints.reach("relay.published")
         _mark(row)
     return published
 

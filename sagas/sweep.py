@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 from django.db import DatabaseError, close_old_connections, connection
 
-from sagas import alarms, reconcile
+from sagas import alarms, faultpoints, reconcile
 from sagas.entries import engine
 from sagas.executor import Drain
 from sagas.ledger import workers
@@ -75,6 +75,7 @@ def release_lapsed_claims() -> int:
 def _release_lapsed(run_id: int) -> int:
     released = 0
     with durable(), opened(run_id) as desk:
+        faultpoints.mark("sweep", run=desk.run.ref)
         for row in desk.handoffs:
             if row.state == HandoffState.CLAIMED and row.claim_until and row.claim_until <= desk.now:
                 _let_go(desk, row)

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 
+from sagas import faultpoints
+
 FREEZE_LOCK = 0x414D454E
 """Key of the advisory lock that freezes take exclusively and every commit of `sent` takes shared."""
 
@@ -31,8 +33,11 @@ def outside_transaction() -> None:
 @contextmanager
 def durable() -> Iterator[None]:
     """The transaction that a write runs in: outermost, committed when the block ends without an error."""
+    faultpoints.begin()
     with transaction.atomic(durable=True):
         yield
+        faultpoints.before_commit(connection.connection)
+    faultpoints.after_commit()
 
 
 def lock_freeze_shared() -> None:

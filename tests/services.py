@@ -52,6 +52,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
             if url in servers.environment
         },
         "AMENDS_ENV": "test",
+        "AMENDS_FAULT_POINTS": "[]",
         "DJANGO_SECRET_KEY": secrets.token_hex(32),
     }
     sys.addaudithook(_shut_network)

@@ -54,12 +54,14 @@ class World:
         headers: Mapping[str, str] | None = None,
         time_limit_s: float | None = None,
         send_before: float | None = None,
+        passing: Callable[[str], None] = lambda stage: None,
     ) -> Observation:
         """Make the call once and say what was seen. Raises nothing for anything the world does.
 
         Ends within the contract's total limit, or `time_limit_s` seconds if that is less. With `send_before`
         (on `boot_time`) no byte leaves at or after that moment, checked as the last act before the first byte
-        (engine.md, section 3).
+        (engine.md, section 3). `passing` is told of each stage: "before_first_byte", just before that check, and
+        "awaiting_answer", once the request has left.
         """
         if fault := schema_fault(contract.args_schema, args):
             detail = f"the arguments do not fit the contract: {fault}"
@@ -67,7 +69,7 @@ class World:
         total_s = min(
             contract.limits.total_s, contract.limits.total_s if time_limit_s is None else time_limit_s
         )
-        seen = self._seen(contract, args, key, headers or {}, total_s, _window(send_before))
+        seen = self._seen(contract, args, key, headers or {}, total_s, _window(send_before, passing), passing)
         if seen.seen is Seen.ANSWER:
             return replace(seen, key=key, schema_fault=_answer_fault(contract, seen))
         # What could not be read cannot be masked by field, so everything that looks like a secret goes.
@@ -82,6 +84,7 @@ class World:
         headers: Mapping[str, str],
         total_s: float,
         may_send: Callable[[], bool],
+        passing: Callable[[str], None],
     ) -> Observation:
         if not isinstance(contract.call, HttpCall):
             return python.call(contract, args=args, key=key, total_s=total_s, may_send=may_send)
@@ -92,7 +95,14 @@ class World:
         base_url = self._systems.get(contract.system)
         if base_url is None:
             return Observation(seen=Seen.NOT_SENT, detail=f"the system {contract.system} has no address")
-        return self._http.call(contract, written, base_url=base_url, total_s=total_s, may_send=may_send)
+        return self._http.call(
+            contract,
+            written,
+            base_url=base_url,
+            total_s=total_s,
+            may_send=may_send,
+            asked=lambda: passing("awaiting_answer"),
+        )
 
     def describe(self, contract: Contract, *, args: Json, key: str) -> CallText:
         """The call as it would be made, for a preview; nothing is sent. Secret fields are masked."""
@@ -111,8 +121,12 @@ class World:
         return CallText(method=contract.call.method.upper(), url_path=path, body=body, summary=title)
 
 
-def _window(send_before: float | None) -> Callable[[], bool]:
-    return lambda: send_before is None or boot_time() < send_before
+def _window(send_before: float | None, passing: Callable[[str], None]) -> Callable[[], bool]:
+    def may_send() -> bool:
+        passing("before_first_byte")
+        return send_before is None or boot_time() < send_before
+
+    return may_send
 
 
 def _answer_fault(contract: Contract, seen: Observation) -> str:

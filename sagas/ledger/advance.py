@@ -14,7 +14,7 @@ from typing import assert_never
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
-from sagas import entries, planner
+from sagas import entries, faultpoints, planner
 from sagas.errors import CannotStep, ClaimLost
 from sagas.facts import Actor
 from sagas.ledger import approvals, batch, compensate, late, settle
@@ -70,6 +70,7 @@ def _claim_next(
         claimed.owner, claimed.fence, claimed.due_at, claimed.held = owner, claimed.fence + 1, None, False
         claimed.deliveries += 1
         claim = Claim(run_id=claimed.pk, run_ref=claimed.ref, owner=owner, fence=claimed.fence)
+        faultpoints.mark("claim", run=claimed.ref)
         return claim, _step(desk, claim)
 
 
@@ -107,6 +108,7 @@ def claim_run(run_id: int, owner: str) -> tuple[Claim, Order] | None:
         run.owner, run.fence, run.due_at, run.held = owner, run.fence + 1, None, False
         run.deliveries += 1
         claim = Claim(run_id=run.pk, run_ref=run.ref, owner=owner, fence=run.fence)
+        faultpoints.mark("claim", run=run.ref)
         return claim, _step(desk, claim)
 
 
@@ -167,6 +169,7 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen, last: bool) -> Order:
 
 def _step(desk: Desk, claim: Claim) -> Order:
     """Move by the planner's decisions until one of them happens outside."""
+    faultpoints.reach("step.begun", run=desk.run.ref)
     late.apply_waiting_evidence(desk)
     for _ in range(_MOST_MOVES):
         batch.derive_all(desk)
@@ -428,6 +431,7 @@ def turn_back(desk: Desk, reason: str, actor: Actor) -> None:
     if desk.run.direction == Direction.UNDO:
         return
     desk.run.direction = Direction.UNDO.value
+    faultpoints.mark("turn_back", run=desk.run.ref)
     desk.say("run.turned_back", actor=actor, reason=reason)
     for row in desk.actions:
         if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connection
 
-from sagas import entries, planner, summary
+from sagas import entries, faultpoints, planner, summary
 from sagas.entries import EntryRow
 from sagas.errors import ClaimLost, IllegalMove, NotFound
 from sagas.facts import Actor, FreezeFacts, RunFacts
@@ -183,6 +183,7 @@ class Desk:
             rule = move(machine, verb, row.state, target)
         except KeyError as error:
             raise IllegalMove(str(error)) from None
+        faultpoints.moved(machine.value, verb, run=self.run.ref, tool=getattr(row, "tool", ""))
         source, seen = row.state, row.version
         row.state, row.version = target, seen + 1
         for name, value in changes.items():
@@ -241,6 +242,7 @@ class Desk:
             if compensation.state in (CompensationState.REGISTERED, CompensationState.DUE):
                 self.move(compensation, "void", CompensationState.VOIDED, actor=actor)
         self._finished, self._closed_by = state, actor
+        faultpoints.mark("finish", run=self.run.ref)
 
     def hand_over(
         self, reason: Reason, *, action: Action | None, detail: str = "", actor: Actor, linked: bool = False
@@ -256,6 +258,7 @@ class Desk:
             "detail": detail[:500],
         }
         handoff = self.linked_handoff if linked else self.handoff
+        faultpoints.mark("handoff", run=self.run.ref, tool=params["tool"])
         if handoff is None:
             # An earlier handoff may have been resolved in this very transaction: only one is ever open.
             self._write_rows()
@@ -388,6 +391,7 @@ class Desk:
         }
         if Run.objects.filter(pk=run.pk, version=self.seen_version).update(**changes) != 1:
             raise ClaimLost(f"{run.ref} changed under its own lock")
+        faultpoints.reach("desk.fetched", run=run.ref)
         if run.seq > self._first_seq:
             Outbox.objects.create(run_id=run.pk, seq_from=self._first_seq + 1, seq_to=run.seq)
 

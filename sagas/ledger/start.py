@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection
 
-from sagas import entries
+from sagas import entries, faultpoints
 from sagas.entries import EntryRow
 from sagas.errors import InvalidInput, InvalidSteps, NotFound, StartKeyConflict
 from sagas.facts import Actor, AdHocStep, Started, StepAccount
@@ -201,6 +201,7 @@ def _once(request: Request, create: Callable[[], Run]) -> Started:
     try:
         with durable():
             run = create()
+            faultpoints.mark("start", run=run.ref)
     except IntegrityError:
         # The same start arrived twice at once; the other one is stored by now.
         if stored := _stored(request.actor, request.start_key, request.asked):

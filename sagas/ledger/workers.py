@@ -11,7 +11,7 @@ from datetime import timedelta
 import structlog
 from django.db import DatabaseError, connection
 
-from sagas import entries
+from sagas import entries, faultpoints
 from sagas.ledger import batch, compensate, late, settle
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Attempt, Run, Worker
@@ -103,6 +103,7 @@ def bury(owner: str) -> int:
     for pk in held:
         try:
             freed += _free(pk, owner)
+            faultpoints.reach("sweep.between_runs")
         except DatabaseError:
             raise
         except Exception:
@@ -116,6 +117,7 @@ def _free(run_id: int, owner: str) -> bool:
         if desk.run.owner != owner or not Worker.objects.filter(pk=owner, ended_at__isnull=False).exists():
             return False
         desk.run.fence += 1
+        faultpoints.mark("sweep", run=desk.run.ref)
         _lose_what_was_sent(desk)
         desk.due_at = desk.now
         desk.close(release=True)
@@ -127,6 +129,7 @@ def abandon(claim: Claim, seen: Seen) -> None:
 
     Due again after a pause that grows with the deliveries, so that a run that always fails does not spin.
     """
+    faultpoints.reach("abandon.begun", run=claim.run_ref)
     with durable(), opened(claim.run_id) as desk:
         if desk.run.owner != claim.owner or desk.run.fence != claim.fence:
             return

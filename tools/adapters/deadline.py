@@ -29,13 +29,15 @@ class TooLate(Exception):
 class Clock:
     """What one call may still take, in seconds of the monotonic clock, and whether a byte has left.
 
-    `may_send` is asked once, as the last act before the first byte.
+    `may_send` is asked once, as the last act before the first byte; `asked` is told once that the request has left.
     """
 
     connect_until: float
     until: float
     may_send: Callable[[], bool]
+    asked: Callable[[], None] = lambda: None
     sent: bool = False
+    waiting: bool = False
 
     def left(self, until: float) -> float:
         """Seconds until that moment; raises TimeoutError when there are none."""
@@ -51,6 +53,12 @@ class Clock:
         if not self.may_send():
             raise TooLate
         self.sent = True
+
+    def first_read(self) -> None:
+        """The request has left, its answer is waited for."""
+        if self.sent and not self.waiting:
+            self.waiting = True
+            self.asked()
 
 
 class _Current(threading.local):
@@ -89,6 +97,7 @@ class DeadlineStream(httpcore2.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         clock = current()
+        clock.first_read()
         try:
             seconds = clock.left(clock.until)
         except TimeoutError:

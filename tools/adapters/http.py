@@ -159,6 +159,7 @@ class HttpAdapter:
         base_url: str,
         total_s: float,
         may_send: Callable[[], bool] = lambda: True,
+        asked: Callable[[], None] = lambda: None,
     ) -> Observation:
         """What was seen. Ends within `total_s` seconds whatever the other side does."""
         start = time.monotonic()
@@ -166,6 +167,7 @@ class HttpAdapter:
             connect_until=start + min(contract.limits.connect_s, total_s),
             until=start + total_s,
             may_send=may_send,
+            asked=asked,
         )
         with running(clock):
             seen = self._seen(contract, written, base_url, clock)

@@ -22,7 +22,7 @@ from django.db import OperationalError
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from sagas import api
+from sagas import api, faultpoints
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
@@ -70,6 +70,7 @@ def dispatch(
         preview_id=preview_id,
         door=door,
     )
+    faultpoints.reach("command.begun")
     try:
         return _answered(actor, person, order)
     except StillRunning:
@@ -139,6 +140,7 @@ def _transact(
 ) -> Result:
     """Step 3. Raises StillRunning, _LookFirst, NotAllowed and NotFound; then nothing was written."""
     with api.transaction():
+        faultpoints.mark("command")
         _receipts.lock(actor, order.command_id)
         try:
             if (receipt := _receipts.earlier(actor, order)) is not None:
@@ -268,6 +270,7 @@ def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | N
     """Freeze and unfreeze: the same steps without a case."""
     parsed = _parsed(command, order)
     with api.transaction():
+        faultpoints.mark("command")
         _receipts.lock(actor, order.command_id)
         try:
             if (receipt := _receipts.earlier(actor, order)) is not None:

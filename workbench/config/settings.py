@@ -23,7 +23,7 @@ PRODUCTION = AMENDS_ENV == "production"
 
 DEBUG = False
 if PRODUCTION:
-    env.none_of("DJANGO_DEBUG", "SIMULATOR_ADMIN_URL")
+    env.none_of("DJANGO_DEBUG", "SIMULATOR_ADMIN_URL", "AMENDS_FAULT_POINTS")
     SECRET_KEY = env.secret_key("DJANGO_SECRET_KEY")
     ALLOWED_HOSTS = env.hosts("AMENDS_HOSTS")
     CSRF_TRUSTED_ORIGINS = [f"https://{'*' * host.startswith('.')}{host}" for host in ALLOWED_HOSTS]

@@ -18,6 +18,7 @@ from workbench.config.env import DEMO_KEY
         ({"DJANGO_SECRET_KEY": DEMO_KEY + KEY}, "DJANGO_SECRET_KEY is the key of a demo"),
         ({"DJANGO_DEBUG": "1"}, "DJANGO_DEBUG must not be set"),
         ({"SIMULATOR_ADMIN_URL": "http://127.0.0.1:1"}, "SIMULATOR_ADMIN_URL must not be set"),
+        ({"AMENDS_FAULT_POINTS": "[]"}, "AMENDS_FAULT_POINTS must not be set"),
         ({"AMENDS_HOSTS": ""}, "AMENDS_HOSTS must be set"),
         ({"AMENDS_HOSTS": "*"}, "AMENDS_HOSTS must name the hosts"),
         ({"DATABASE_URL": ""}, "DATABASE_URL must be set"),
