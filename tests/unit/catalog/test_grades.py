@@ -123,3 +123,49 @@ def test_every_workflow_says_how_it_recovers_until_when_and_what_it_can_end_in()
         assert workflow.end_states, workflow.name
     writes = [contract for contract in catalogue() if contract.has_effect]
     assert [contract.tool for contract in writes if not contract.retry] == []
+
+
+@pytest.mark.requirement("S1-14")
+def test_what_can_be_taken_back_what_can_be_offset_and_what_only_a_person_can_mend_are_told_apart() -> None:
+    def of(tool: str) -> tuple[str, str] | None:
+        made_up = versions(tool)[0].compensation
+        return None if made_up is None else (made_up.tool, made_up.kind)
+
+    assert of("queue_message") == ("drop_message", "restores")  # a draft is dropped as if it had never been
+    assert of("send_mail") is None  # what was read cannot be unread
+    assert versions("send_mail")[0].escalation.to
+    assert of("push_config") == ("restore_config", "restores")
+    assert versions("push_config")[0].compensation is not None
+    assert versions("push_config")[0].escalation.to, "a device that does not obey is looked at on site"
+    assert of("place_order") == ("call_off_order", "restores")
+    assert of("charge_card") == ("refund_payment", "offsets")  # the charge stays in the books
+
+
+@pytest.mark.requirement("S1-12", "S1-10")
+def test_a_device_keeps_what_it_ran_before_and_money_moves_back_only_with_a_signature() -> None:
+    (push,) = versions("push_config")
+    assert push.prior_state is not None
+    assert push.prior_state.if_match
+    for tool in ("charge_card", "debit_fee"):
+        newest = max(versions(tool), key=lambda contract: contract.version)
+        assert newest.compensation is not None
+        assert newest.compensation.who == "approval", tool
+
+
+@pytest.mark.requirement("S4-14")
+def test_a_write_over_what_is_there_reads_it_first_and_refuses_to_overwrite_anybody_elses() -> None:
+    over = [c for c in catalogue() if c.compensation is not None and c.compensation.tool == c.tool]
+
+    assert {contract.tool for contract in over} >= {"update_account", "change_ticket"}
+    assert [c.tool for c in over if c.prior_state is None or not c.prior_state.if_match] == []
+
+
+@pytest.mark.requirement("S4-15", "S2-9")
+def test_what_cannot_be_taken_back_is_drafted_first_and_sent_when_all_else_is_done() -> None:
+    (flow,) = [workflow for workflow in workflows() if workflow.name == "bank_opening_outbox"]
+    steps = {step.tool: step for step in flow.steps}
+
+    assert versions("queue_message")[0].recovery_class is RecoveryClass.COMPENSABLE
+    assert versions("send_sms")[0].recovery_class is RecoveryClass.IRREVERSIBLE
+    assert not steps["queue_message"].held
+    assert steps["send_sms"].held

@@ -222,3 +222,24 @@ def test_the_follow_ups_of_an_end_state_must_be_callable() -> None:
     assert found(tool="nothing") == {"W001"}
     assert found(args={}) == {"W008"}
     assert found(args={"booking": "B", "x": 1}) == {"W007"}
+
+
+@pytest.mark.requirement("S0-85")
+@given(
+    st.lists(st.from_regex(r"[a-z][a-z_]{2,30}", fullmatch=True), min_size=2, max_size=2, unique=True).filter(
+        lambda names: not {*names} & {"find_booking", "free_room"}
+    )
+)
+def test_a_tool_is_judged_by_what_its_contract_says_it_does_and_never_by_its_name(names: list[str]) -> None:
+    booked, told = names
+    plain = check([step("s1", "send_letter"), step("s2"), step("s3")])
+
+    renamed = check(
+        [step("s1", told), step("s2", booked), step("s3", booked)],
+        {**copy.deepcopy(DOCUMENT), "tool": booked},
+        {**copy.deepcopy(ASKED), "tool": told},
+    )
+
+    assert [(finding.code, finding.step) for finding in renamed] == [
+        (finding.code, finding.step) for finding in plain
+    ]
