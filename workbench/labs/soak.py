@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from sagas import api
 from sagas.facts import Actor, ActorKind, RunFacts
 from workbench.labs import story
-from workbench.labs.field import Field
+from workbench.labs.arena import Arena
 from workbench.labs.world import Outside
 
 AGENT = Actor(kind=ActorKind.AGENT, id="agent:soak", name="Soak agent", role="agent")
@@ -80,10 +80,10 @@ class Verdict:
 
 
 def soak(runs: int, *, seed: int, progress: Progress) -> Verdict:
-    """Run the soak on the servers of the environment, with processes of its own."""
+    """Run the soak in an arena of its own."""
     chance = random.Random(seed)  # noqa: S311  replayable, not secret
     verdict, began = Verdict(runs=runs), time.monotonic()
-    with Field() as ground:
+    with Arena(workers=1, concurrency=2) as ground:
         story.publish(progress)
         waiting: dict[str, tuple[str, float]] = {}
         started = 0
@@ -105,7 +105,7 @@ def soak(runs: int, *, seed: int, progress: Progress) -> Verdict:
                 elif time.monotonic() - since > STUCK_S:
                     del waiting[ref]
                     verdict.stuck.append(ref)
-            for notice in ground.supervisor.tend():
+            for notice in ground.tend():
                 progress(notice)
             time.sleep(0.2)
     verdict.seconds = time.monotonic() - began

@@ -1,0 +1,37 @@
+"""The database's clock, which tests and drills may put forward so that nobody has to wait for a due time.
+
+Must not be used on a database that anybody keeps: it replaces `now_()`, the one clock of the product.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import psycopg
+from psycopg import sql
+
+
+class Clock:
+    """The clock of one database, seen as its owner."""
+
+    def __init__(self, owner_url: str) -> None:
+        self._owner_url = owner_url
+
+    def install(self, app_role: str) -> None:
+        """Have `now_()` add what the clock has been put forward by."""
+        role = sql.Identifier(app_role)
+        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA test_clock")
+            connection.execute("CREATE TABLE test_clock.ahead (ahead interval NOT NULL)")
+            connection.execute("INSERT INTO test_clock.ahead VALUES (interval '0')")
+            connection.execute(sql.SQL("GRANT USAGE ON SCHEMA test_clock TO {}").format(role))
+            connection.execute(sql.SQL("GRANT SELECT ON test_clock.ahead TO {}").format(role))
+            connection.execute(
+                "CREATE OR REPLACE FUNCTION now_() RETURNS timestamptz LANGUAGE sql VOLATILE "
+                "AS 'SELECT clock_timestamp() + (SELECT sum(ahead) FROM test_clock.ahead)'"
+            )
+
+    def put_forward(self, seconds: float) -> None:
+        """From now on `now_()` is later by so many seconds more."""
+        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+            connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
