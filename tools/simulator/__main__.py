@@ -33,6 +33,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--announce", type=Path, help="file that gets the addresses as JSON once all is ready"
     )
+    parser.add_argument("--in-memory", action="store_true", help="keep nothing beyond the end (labs)")
     parser.add_argument("--fast", action="store_true", help="do not wait for the disk (tests)")
     parser.add_argument(
         "--with-parent", action="store_true", help="end when the parent process or stdin ends"
@@ -123,7 +124,7 @@ def main(given: list[str] | None = None) -> int:
     if options.with_parent:
         end_with_parent()
     try:
-        store = Store(options.store, fast=options.fast)
+        store = Store(options.store, fast=options.fast, in_memory=options.in_memory)
     except BlockingIOError:
         sys.stderr.write(f"another simulator holds {options.store}\n")
         return 1

@@ -30,6 +30,7 @@ class Admin:
         self._store = world.store
         self._callbacks = world.callbacks
         self._gateway = gateway
+        self._world = world
 
     def get(self, path: str, query: Mapping[str, str]) -> tuple[int, Json]:
         """Reads."""
@@ -48,6 +49,8 @@ class Admin:
                 return 200, {"rules": rules, "down": self._gateway.down}
         if path == "/tools":
             return 200, {"tools": [_described(route) for route in ROUTES], "modes": list(MODES)}
+        if path == "/callbacks/held":
+            return 200, {"held": self._callbacks.fetch()}
         if path == "/callbacks":
             return 200, {"secret": self._callbacks.secret, "header": callbacks.HEADER}
         if path == "/health":
@@ -81,6 +84,12 @@ class Admin:
             for name in SYSTEMS if system == "*" else (system,):
                 self._gateway.set_down(name, path == "/down")
             return 200, {"down": self._gateway.down}
+        if path == "/clock":
+            self._world.put_forward(float(body.get("seconds", 0.0)))
+            return 200, {"held": self._callbacks.fetch()}
+        if path == "/callbacks/fetched":
+            self._callbacks.fetched(int(body["id"]), int(body["status"]))
+            return 200, {"ok": True}
         if path == "/third-party":
             with self._store.change() as tables:
                 return 200, third_party(tables, body)

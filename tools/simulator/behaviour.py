@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from tools.simulator import clock
 from tools.simulator.store import Tables
 from tools.simulator.wire import Call, Json
 
@@ -92,7 +93,7 @@ MODES: dict[str, Course] = {
 }
 
 FIELDS = {
-    *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode"),
+    *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode", "for_s"),
     *("status", "body", "delay_ms", "applied", "retry_after_s", "location", "bytes", "items", "item_state"),
 }
 
@@ -121,6 +122,8 @@ def problems(rule: Json) -> list[str]:
     for name in ("times", "delay_ms", "bytes", "status"):
         if name in rule and (type(rule[name]) is not int or rule[name] < 0):
             found.append(f"{name} is a whole number")
+    if "for_s" in rule and not isinstance(rule["for_s"], int | float):
+        found.append("for_s is a number of seconds")
     return found
 
 
@@ -182,6 +185,8 @@ def choose(tables: Tables, *, tool: str, system: str, call: Call) -> tuple[Cours
     subject = subject_of(call)
     haystack = f"{call.key} {call.target} {json.dumps(call.body, ensure_ascii=False)}"
     for id_, rule, used in tables.rules():
+        if "until" in rule and clock.now() >= rule["until"]:
+            continue
         if rule.get("tool", "*") not in {tool, "*"} or rule.get("system", system) != system:
             continue
         if not all(text in haystack for text in _wanted(rule)):

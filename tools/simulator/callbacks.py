@@ -16,12 +16,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from tools.simulator import jobs
+from tools.simulator import clock, jobs
 from tools.simulator.store import Store, Tables, Thing
 from tools.simulator.wire import Json
 
 HEADER = "Webhook-Signature"
 PATIENCE_S = 5.0
+HELD = "hold:"
+"""How the address of a caller begins that fetches its callbacks itself (`GET /callbacks/held`)."""
 AGAIN_AFTER_S = (0.5, 1.0, 2.0, 4.0)
 
 
@@ -36,6 +38,7 @@ class Callbacks:
 
     def __init__(self, store: Store, secret: str) -> None:
         self.secret = secret
+        self.held: dict[int, dict[str, Json]] = {}
         self._store = store
         self._wake = threading.Event()
         self._one_at_a_time = threading.Lock()
@@ -56,7 +59,7 @@ class Callbacks:
             self.run_due()
             with self._store.change() as tables:
                 due_at = tables.next_callback()
-            wait_s = 1.0 if due_at is None else max(0.0, min(1.0, due_at - time.time()))
+            wait_s = 1.0 if due_at is None else max(0.0, min(1.0, due_at - clock.now()))
             self._wake.wait(timeout=wait_s)
             self._wake.clear()
 
@@ -70,19 +73,43 @@ class Callbacks:
                 _end(tables, spec)
                 tables.drop_callback(id_)
                 return True
+        if str(spec["url"]).startswith(HELD):
+            with self._store.change() as tables:
+                tables.drop_callback(id_)
+            self.held[id_] = spec
+            return True
         status = self._send(spec)
         with self._store.change() as tables:
             tables.drop_callback(id_)
             _record(tables, spec, status)
             tries = int(spec["tries"])
             if not (status is not None and 200 <= status <= 299) and tries < len(AGAIN_AFTER_S):
-                tables.add_callback(time.time() + AGAIN_AFTER_S[tries], {**spec, "tries": tries + 1})
+                tables.add_callback(clock.now() + AGAIN_AFTER_S[tries], {**spec, "tries": tries + 1})
         return True
 
-    def _send(self, spec: dict[str, Json]) -> int | None:
+    def fetch(self) -> list[dict[str, Json]]:
+        """What waits for callers that fetch it themselves: number, path, header and body of each."""
+        waiting = []
+        for id_, spec in list(self.held.items()):
+            raw, headers = self._written(spec)
+            path = str(spec["url"]).removeprefix(HELD)
+            waiting.append({"id": id_, "path": path, "signature": headers[HEADER], "body": raw.decode()})
+        return waiting
+
+    def fetched(self, id_: int, status: int) -> None:
+        """One of them was delivered."""
+        spec = self.held.pop(id_)
+        with self._store.change() as tables:
+            _record(tables, spec, status)
+
+    def _written(self, spec: dict[str, Json]) -> tuple[bytes, dict[str, str]]:
+        """Body and headers of a callback. A signature's time is that of the real clock, as its reader's is."""
         raw = json.dumps(spec["body"], ensure_ascii=False).encode()
         secret = secrets.token_hex(16) if spec["forged"] else self.secret
-        headers = {"Content-Type": "application/json", HEADER: signature(secret, int(time.time()), raw)}
+        return raw, {"Content-Type": "application/json", HEADER: signature(secret, int(time.time()), raw)}
+
+    def _send(self, spec: dict[str, Json]) -> int | None:
+        raw, headers = self._written(spec)
         try:
             address = urlsplit(spec["url"])
             target = (address.path or "/") + (f"?{address.query}" if address.query else "")
@@ -115,14 +142,14 @@ def _end(tables: Tables, spec: dict[str, Json]) -> None:
         return
     for wait_s, body, forged in _messages(thing, str(spec.get("callback", ""))):
         again = {"body": body, "url": spec["url"], "forged": forged, "tries": 0, "business": thing.business}
-        tables.add_callback(time.time() + wait_s, again)
+        tables.add_callback(clock.now() + wait_s, again)
 
 
 def _messages(thing: Thing, mode: str) -> Iterator[tuple[float, dict[str, Json], bool]]:
     """(seconds to wait, body, whether the signature is forged) of each message that goes out."""
     if mode == "never":
         return
-    now = datetime.now(UTC)
+    now = clock.moment()
     last = jobs.told_of(thing, at=now.isoformat(timespec="milliseconds"))
     yield 0.0, last, mode == "forged"
     if mode == "duplicate":

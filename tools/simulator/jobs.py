@@ -6,8 +6,7 @@ here: what is to be called back is left in the store, and `callbacks` sends it.
 
 from __future__ import annotations
 
-import time
-
+from tools.simulator import clock
 from tools.simulator.route import Route, back, do, read
 from tools.simulator.shelf import changed, either, found, made, moved, need
 from tools.simulator.store import Tables, Thing
@@ -38,7 +37,7 @@ def provision_line(tables: Tables, call: Call) -> Answer:
         "version": 1,
     }
     made(tables, call, kind="job", business=customer, parent=customer, body=body)
-    due_at = time.time() + takes / 1000
+    due_at = clock.now() + takes / 1000
     tables.add_callback(due_at, {"job": body["job"], "key": call.key, "url": url, **call.told})
     return Answer(status=202, body=body)
 

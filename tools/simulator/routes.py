@@ -17,6 +17,7 @@ from tools.simulator import (
     batch,
     crm,
     device,
+    ground,
     jobs,
     order_book,
     orders,
@@ -134,6 +135,7 @@ ROUTES: tuple[Route, ...] = (
     *jobs.ROUTES,
     *tasks.ROUTES,
     *crm.ROUTES,
+    *ground.ROUTES,
 )
 
 SYSTEMS: tuple[str, ...] = tuple(dict.fromkeys(route.system for route in ROUTES))
@@ -185,7 +187,7 @@ def business_of(tables: Tables, call: Call) -> str:
 
 OWNERS = (
     *((name, name) for name in ("reservation", "shipment", "payment", "booking", "deduction", "record")),
-    *((name, name) for name in ("request", "job", "task", "note")),
+    *((name, name) for name in ("request", "job", "task", "note", "placement")),
     ("message", "message_key"),
     ("file", "file_id"),
     ("allocation", "allocation_id"),

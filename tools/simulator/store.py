@@ -9,14 +9,13 @@ import fcntl
 import json
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from tools.simulator import clock
 from tools.simulator.wire import Json
 
 SCHEMA = """
@@ -169,7 +168,7 @@ class Tables:
         detail: Mapping[str, Json] | None = None,
     ) -> int:
         """Append one record; returns its number. `call` is the number of the arrival it belongs to."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        at = clock.moment().isoformat(timespec="milliseconds")
         cursor = self.db.execute(
             "INSERT INTO ledger (call, at, kind, tool, system, operation, direction, key, business, status,"
             " detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -222,6 +221,9 @@ class Tables:
         """Store rules; a later batch goes before an earlier one, inside a batch the given order holds."""
         batch = self.db.execute("SELECT coalesce(max(batch), 0) + 1 FROM rules").fetchone()[0]
         sql = "INSERT INTO rules (batch, spec, used) VALUES (?, ?, 0)"
+        specs = [
+            {**spec, "until": clock.now() + spec["for_s"]} if "for_s" in spec else spec for spec in specs
+        ]
         return [int(self.db.execute(sql, (batch, json.dumps(spec))).lastrowid or 0) for spec in specs]
 
     def rules(self) -> list[tuple[int, dict[str, Json], int]]:
@@ -253,7 +255,7 @@ class Tables:
     def take_later(self) -> tuple[int, dict[str, Json]] | None:
         """Take the next request that is due: (number of its arrival, request), or None."""
         sql = "SELECT id, call, request FROM later WHERE due_at <= ? ORDER BY due_at LIMIT 1"
-        row = self.db.execute(sql, (time.time(),)).fetchone()
+        row = self.db.execute(sql, (clock.now(),)).fetchone()
         if row is None:
             return None
         self.db.execute("DELETE FROM later WHERE id = ?", (row[0],))
@@ -274,7 +276,7 @@ class Tables:
     def due_callback(self) -> tuple[int, dict[str, Json]] | None:
         """The first of them that is due, left where it is: (number, what), or None."""
         sql = "SELECT id, spec FROM callbacks WHERE due_at <= ? ORDER BY due_at, id LIMIT 1"
-        row = self.db.execute(sql, (time.time(),)).fetchone()
+        row = self.db.execute(sql, (clock.now(),)).fetchone()
         return (row[0], json.loads(row[1])) if row else None
 
     def drop_callback(self, id_: int) -> None:
@@ -302,12 +304,17 @@ def _thing(row: tuple[str, ...]) -> Thing:
 class Store:
     """The file. One process at a time may hold it; raises BlockingIOError when another one does."""
 
-    def __init__(self, folder: Path, *, fast: bool = False) -> None:
+    def __init__(self, folder: Path, *, fast: bool = False, in_memory: bool = False) -> None:
+        """`fast`: do not wait for the disk; `in_memory`: leave nothing on it."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._hold: IO[str] = (folder / "world.lock").open("w")
         fcntl.flock(self._hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._lock = threading.Lock()
-        self._db = sqlite3.connect(folder / "world.sqlite3", isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(
+            ":memory:" if in_memory else folder / "world.sqlite3",
+            isolation_level=None,
+            check_same_thread=False,
+        )
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute(f"PRAGMA synchronous = {'OFF' if fast else 'FULL'}")
         self._db.executescript(SCHEMA)

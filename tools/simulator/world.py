@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+from tools.simulator import clock
 from tools.simulator.behaviour import Course, Reply, choose
 from tools.simulator.callbacks import Callbacks
 from tools.simulator.route import Route
@@ -84,7 +85,7 @@ class World:
             time.sleep(course.before_ms / 1000)
         with self.store.change() as tables:
             if course.applied and course.effect_after_ms:
-                due_at = time.time() + course.effect_after_ms / 1000
+                due_at = clock.now() + course.effect_after_ms / 1000
                 tables.add_later(due_at, arrival.seq, {"tool": route.tool, "call": asdict(arrival.call)})
                 self._wake.set()
             answer = None
@@ -123,18 +124,29 @@ class World:
         call = replace(call, told=course.told)
         return Arrival(seq=seq, route=route, call=call, direction=direction, business=business), course
 
-    def _land_late_effects(self) -> None:
+    def put_forward(self, seconds: float) -> None:
+        """Make it later, and have everything happen that is due by then, before this returns."""
+        clock.put_forward(seconds)
+        self.land_due()
+        self.callbacks.run_due()
+
+    def land_due(self) -> float | None:
+        """Have the late effects land that are due; returns when the next one is."""
         while True:
             with self.store.change() as tables:
                 taken = tables.take_later()
-                if taken is not None:
-                    _land(tables, *taken)
-                due_at = tables.next_due()
+                if taken is None:
+                    return tables.next_due()
+                _land(tables, *taken)
+
+    def _land_late_effects(self) -> None:
+        while True:
+            due_at = self.land_due()
             self._wake.clear()
             if due_at is None:
                 self._wake.wait(timeout=1.0)
-            elif due_at > time.time():
-                self._wake.wait(timeout=min(1.0, due_at - time.time()))
+            elif (wait_s := due_at - clock.now()) > 0:
+                self._wake.wait(timeout=min(1.0, wait_s))
 
 
 def _land(tables: Tables, seq: int, request: dict[str, Json]) -> None:
