@@ -1,4 +1,4 @@
-"""The published JSON Schemas of contract files and definition files, and the writer of docs/schemas/.
+"""The published JSON Schemas of contract, definition and drill files, and the writer of docs/schemas/.
 
 `python -m tools.schemas` writes them, `python -m tools.schemas --check` fails when they are out of date.
 They hold everything about the form of a file; what needs more than one field is
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
 
 from tools.conditions import OPERATORS
@@ -25,6 +24,12 @@ from tools.contract import (
     Who,
 )
 from tools.definition import OnFailure
+from tools.drills.schema import DRILL_SCHEMA
+from tools.schema_parts import enum_of as _enum
+from tools.schema_parts import name_of as _name
+from tools.schema_parts import object_of as _object
+from tools.schema_parts import seconds_of as _seconds
+from tools.schema_parts import text_of_up_to as _text
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schemas"
@@ -32,28 +37,6 @@ ACTION_STATES = (
     *("not_started", "prepared", "sent", "confirmed", "rejected", "unknown", "partial"),
     *("compensated", "accepted", "skipped", "superseded"),
 )
-
-
-def _enum(kind: type[StrEnum], what: str) -> Json:
-    return {"enum": [str(one) for one in kind], "description": what}
-
-
-def _object(required: list[str], properties: Json, what: str = "") -> Json:
-    schema = {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
-    return {**schema, "description": what} if what else schema
-
-
-def _text(what: str, longest: int = 500) -> Json:
-    return {"type": "string", "minLength": 1, "maxLength": longest, "description": what}
-
-
-def _name(what: str) -> Json:
-    return {"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,62}$", "description": what}
-
-
-def _seconds(what: str, *, zero: bool = False) -> Json:
-    bound = {"minimum": 0} if zero else {"exclusiveMinimum": 0}
-    return {"type": "number", **bound, "maximum": 31_536_000, "description": what}
 
 
 _POINTER = {
@@ -450,7 +433,11 @@ DEFINITION_SCHEMA: Json = {
     "$defs": {"condition": _CONDITION, "step_is": _STEP_IS},
 }
 
-PUBLISHED = {"contract.schema.json": CONTRACT_SCHEMA, "definition.schema.json": DEFINITION_SCHEMA}
+PUBLISHED = {
+    "contract.schema.json": CONTRACT_SCHEMA,
+    "definition.schema.json": DEFINITION_SCHEMA,
+    "drill.schema.json": DRILL_SCHEMA,
+}
 
 
 def text_of(schema: Json) -> str:

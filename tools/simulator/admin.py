@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
-from tools.simulator import callbacks, order_book, pay, service, versioned
+from tools.simulator import callbacks, generic, order_book, pay, service, versioned
 from tools.simulator.behaviour import MODES, problems
 from tools.simulator.books import books, effects
 from tools.simulator.routes import ROUTES, SYSTEMS
@@ -31,6 +31,7 @@ class Admin:
         self._callbacks = world.callbacks
         self._gateway = gateway
         self._world = world
+        self._gates = world.gates
 
     def get(self, path: str, query: Mapping[str, str]) -> tuple[int, Json]:
         """Reads."""
@@ -53,6 +54,8 @@ class Admin:
             return 200, {"held": self._callbacks.fetch()}
         if path == "/callbacks":
             return 200, {"secret": self._callbacks.secret, "header": callbacks.HEADER}
+        if path == "/gates":
+            return 200, {"waiting": dict(self._gates.waiting())}
         if path == "/health":
             return 200, {"ok": True}
         return 404, {"error": "no_such_address"}
@@ -71,7 +74,17 @@ class Admin:
         body = body if isinstance(body, dict) else {}
         if path == "/plan":
             return self._plan(body)
+        if path == "/gates":
+            self._gates.open(str(body.get("open", "")))
+            return 200, {"waiting": dict(self._gates.waiting())}
+        if path == "/generic/tools":
+            with self._store.change() as tables:
+                return 200, {"tools": generic.learn(tables, body.get("tools"))}
+        if path == "/generic/settle":
+            with self._store.change() as tables:
+                return 200, generic.settle(tables, str(body.get("about", "")), str(body.get("state", "")))
         if path == "/reset":
+            self._gates.clear()
             for system in self._gateway.down:
                 self._gateway.set_down(system, False)
             with self._store.change() as tables:

@@ -35,7 +35,8 @@ class Course:
     """What happens to one call. Delays in milliseconds.
 
     `applied`: the effect takes place; `effect_after_ms` > 0: not now, but then. `text` is sent as it is.
-    `told` is for the operation itself (see `Call`).
+    `told` is for the operation itself (see `Call`). `gate`: a gate to be passed before the effect, `gate_of_answer`:
+    one between the effect and the answer.
     """
 
     mode: str = "ok"
@@ -50,6 +51,8 @@ class Course:
     text: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     told: Mapping[str, Json] = field(default_factory=dict)
+    gate: str = ""
+    gate_of_answer: str = ""
 
 
 LOGIN_PAGE = "<html><body><h1>Sign in</h1><p>Your session has ended.</p></body></html>"
@@ -95,6 +98,7 @@ MODES: dict[str, Course] = {
 FIELDS = {
     *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode", "for_s"),
     *("status", "body", "delay_ms", "applied", "retry_after_s", "location", "bytes", "items", "item_state"),
+    *("told", "gate", "gate_of_answer", "courses", "from"),
 }
 
 
@@ -103,6 +107,8 @@ def problems(rule: Json) -> list[str]:
     if not isinstance(rule, dict):
         return ["a rule is an object"]
     found = [f"unknown field {name}" for name in sorted(set(rule) - FIELDS)]
+    if "courses" in rule:
+        return found + _problems_of_courses(rule["courses"])
     if rule.get("mode") not in MODES:
         found.append(f"mode must be one of {', '.join(MODES)}")
     if not isinstance(rule.get("tool", "*"), str):
@@ -125,6 +131,12 @@ def problems(rule: Json) -> list[str]:
     if "for_s" in rule and not isinstance(rule["for_s"], int | float):
         found.append("for_s is a number of seconds")
     return found
+
+
+def _problems_of_courses(courses: Json) -> list[str]:
+    if not isinstance(courses, list) or not courses:
+        return ["courses is a list of rules without tool and match"]
+    return [problem for course in courses for problem in problems(course)]
 
 
 def subject_of(call: Call) -> str:
@@ -166,7 +178,8 @@ def _course(rule: Mapping[str, Json]) -> Course:
     if "bytes" in rule:
         course = replace(course, text="[" + "0," * (rule["bytes"] // 2) + "0]")
     told = {name: rule[name] for name in ("items", "item_state") if name in rule}
-    course = replace(course, told={**course.told, **told})
+    course = replace(course, told={**course.told, **told, **rule.get("told", {})})
+    course = replace(course, gate=rule.get("gate", ""), gate_of_answer=rule.get("gate_of_answer", ""))
     return _delayed(course, rule["delay_ms"]) if "delay_ms" in rule else course
 
 
@@ -178,6 +191,15 @@ def _delayed(course: Course, delay_ms: int) -> Course:
     if course.effect_after_ms:
         return replace(course, effect_after_ms=delay_ms)
     return replace(course, reply_after_ms=delay_ms)
+
+
+def _in_turn(courses: list[dict[str, Json]], attempt: int) -> Course:
+    """Of courses one after another the one of this try; a course without `attempts` is for all of them."""
+    for course in courses:
+        from_ = course.get("from", attempt + 1 if "attempts" in course else 1)
+        if attempt in course.get("attempts", ()) or attempt >= from_:
+            return _course(course)
+    return Course()
 
 
 def choose(tables: Tables, *, tool: str, system: str, call: Call) -> tuple[Course, int]:
@@ -192,6 +214,9 @@ def choose(tables: Tables, *, tool: str, system: str, call: Call) -> tuple[Cours
         if not all(text in haystack for text in _wanted(rule)):
             continue
         attempt = tables.count_try(id_, subject if rule.get("per", "key") == "key" else "")
+        if "courses" in rule:
+            tables.use_rule(id_)
+            return _in_turn(rule["courses"], attempt), attempt
         if "attempts" in rule and attempt not in rule["attempts"]:
             continue
         if ("times" in rule and used >= rule["times"]) or not _drawn(rule, subject, attempt):

@@ -17,6 +17,7 @@ from tools.simulator import (
     batch,
     crm,
     device,
+    generic,
     ground,
     jobs,
     order_book,
@@ -138,7 +139,7 @@ ROUTES: tuple[Route, ...] = (
     *ground.ROUTES,
 )
 
-SYSTEMS: tuple[str, ...] = tuple(dict.fromkeys(route.system for route in ROUTES))
+SYSTEMS: tuple[str, ...] = (*dict.fromkeys(route.system for route in ROUTES), generic.SYSTEM)
 
 
 @cache
@@ -162,6 +163,8 @@ CASES = ("order", "application", "customer", "trip", "change", "batch", "about")
 
 def business_of(tables: Tables, call: Call) -> str:
     """The case a call belongs to, as far as the world can tell; empty when it cannot."""
+    if call.target.startswith(f"/{generic.SYSTEM}/"):
+        return generic.business_of(call)
     for name in CASES:
         if isinstance(call.value(name), str):
             return str(call.value(name))

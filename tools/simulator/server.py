@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tools.simulator.behaviour import Reply
-from tools.simulator.routes import SYSTEMS, find_route
+from tools.simulator.routes import SYSTEMS
 from tools.simulator.wire import Call, Json
 from tools.simulator.world import Outgoing, World
 
@@ -136,7 +136,7 @@ def tool_handler(
             except Unreadable as problem:
                 self.send_json(400, {"error": "unreadable", "message": str(problem)})
                 return
-            found = find_route(name, self.command, path)
+            found = world.find(name, self.command, path)
             if found is None:
                 self.send_json(404, {"error": "no_such_address", "message": f"{self.command} {self.path}"})
                 return

@@ -119,6 +119,12 @@ class Tables:
         sql = "SELECT kind, id, business, key, state, parent, body FROM objects WHERE kind = ? AND parent = ?"
         return [_thing(row) for row in self.db.execute(f"{sql} ORDER BY rowid", (kind, parent))]
 
+    def beginning(self, kind: str, parent: str) -> list[Thing]:
+        """Every record of a kind that hangs on something whose name begins so."""
+        sql = "SELECT kind, id, business, key, state, parent, body FROM objects WHERE kind = ?"
+        span = (kind, parent, parent + "\U0010ffff")
+        return [_thing(row) for row in self.db.execute(f"{sql} AND parent >= ? AND parent < ?", span)]
+
     def all_things(self) -> list[Thing]:
         """Every record, oldest first within its kind."""
         sql = "SELECT kind, id, business, key, state, parent, body FROM objects ORDER BY kind, rowid"

@@ -13,11 +13,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from tools.simulator import clock
+from tools.simulator import clock, generic
 from tools.simulator.behaviour import Course, Reply, choose
 from tools.simulator.callbacks import Callbacks
+from tools.simulator.gates import Gates
 from tools.simulator.route import Route
-from tools.simulator.routes import ROUTES, business_of
+from tools.simulator.routes import ROUTES, business_of, find_route
 from tools.simulator.store import Store, Tables
 from tools.simulator.wire import Answer, Call, Json, Refused
 
@@ -75,14 +76,25 @@ class World:
     def __init__(self, store: Store, *, callback_secret: str) -> None:
         self.store = store
         self.callbacks = Callbacks(store, callback_secret)
+        self.gates = Gates()
         self._wake = threading.Event()
         threading.Thread(target=self._land_late_effects, name="late-effects", daemon=True).start()
+
+    def find(self, system: str, method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
+        """The route of a request below a system's address and the values in its path, or None."""
+        if system != generic.SYSTEM:
+            return find_route(system, method, path)
+        with self.store.change() as tables:
+            route = generic.route_of(tables, path.lstrip("/"))
+        return None if route is None or route.method != method else (route, {})
 
     def handle(self, route: Route, call: Call) -> Outgoing:
         """Take one call to its answer. Waits where the planned behaviour says so."""
         arrival, course = self._arrive(route, call)
         if course.before_ms:
             time.sleep(course.before_ms / 1000)
+        if course.gate:
+            self.gates.pass_through(course.gate, arrival.seq)
         with self.store.change() as tables:
             if course.applied and course.effect_after_ms:
                 due_at = clock.now() + course.effect_after_ms / 1000
@@ -93,7 +105,11 @@ class World:
                 answer = apply(tables, arrival, ignore_key=course.ignore_key)
             outgoing = _outgoing(course, answer)
             early = course.told.get("callback") == "early"
-            if not early:
+            if not early and not course.gate_of_answer:
+                _reply(tables, arrival, course, outgoing)
+        if course.gate_of_answer:
+            self.gates.pass_through(course.gate_of_answer, arrival.seq)
+            with self.store.change() as tables:
                 _reply(tables, arrival, course, outgoing)
         if early:
             self.callbacks.run_due()
@@ -150,7 +166,10 @@ class World:
 
 
 def _land(tables: Tables, seq: int, request: dict[str, Json]) -> None:
-    route = next(route for route in ROUTES if route.tool == request["tool"])
+    route = next((route for route in ROUTES if route.tool == request["tool"]), None)
+    route = route or generic.route_of(tables, request["tool"])
+    if route is None:
+        return
     call = Call(**request["call"])
     business = business_of(tables, call)
     arrival = Arrival(seq=seq, route=route, call=call, direction=route.direction, business=business)

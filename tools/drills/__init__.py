@@ -1,0 +1,1 @@
+"""Drill files: scenarios with a closed vocabulary that are replayed against the real engine. No Django here."""
