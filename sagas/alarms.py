@@ -51,6 +51,17 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state <> 'resolved' AND due_at < now_()",
     ),
     (
+        "handoff.escalated",
+        "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state = 'open' AND escalation > 0",
+    ),
+    # Late cases of a team of which nobody holds a single one: as if nobody were there.
+    (
+        "queue.unattended",
+        "SELECT count(*), min(since) FROM (SELECT min(h.due_at) AS since FROM sagas_handoff h "
+        "JOIN sagas_run r ON r.id = h.run_id WHERE h.state <> 'resolved' GROUP BY r.team "
+        "HAVING bool_or(h.due_at < now_()) AND bool_and(h.state = 'open')) unattended",
+    ),
+    (
         "reconciliation.overdue",
         "SELECT CASE WHEN EXISTS (SELECT 1 FROM sagas_reconciliation "
         "WHERE started_at > now_() - interval '2 hours') OR NOT EXISTS (SELECT 1 FROM sagas_run "

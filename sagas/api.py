@@ -16,7 +16,8 @@ from sagas import faultpoints, planner, queries
 from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
-from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage, WaiverFacts
+from sagas.escalation import Team
+from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage, TeamQueue, WaiverFacts
 from sagas.freezes import freeze, unfreeze
 from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
@@ -39,6 +40,8 @@ from sagas.reasons import Reason
 from sagas.relay import ring
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
 from sagas.summary import counts, done, elements, level, mark_word, question, strip
+from sagas.teamfile import read_team
+from sagas.teams import queues, store_team
 from sagas.tx import durable as transaction
 from sagas.tx import retrying
 from tools import lint
@@ -54,6 +57,7 @@ __all__ = [
     "Health",
     "Reason",
     "Received",
+    "Team",
     "alarms",
     "broker_policy",
     "check_definition",
@@ -79,10 +83,12 @@ __all__ = [
     "preview",
     "publish_contract",
     "publish_definition",
+    "publish_team",
     "question",
     "queue",
     "queue_changes",
     "queue_counts",
+    "read_team",
     "receive",
     "record_replan",
     "retrying",
@@ -99,6 +105,7 @@ __all__ = [
     "start_steps",
     "strip",
     "targets",
+    "team_queues",
     "transaction",
     "unfreeze",
     "void_permits_of",
@@ -236,6 +243,24 @@ def publish_definition(definition: Definition, *, actor: Actor, waivers: Sequenc
                 after = {**which, "code": waived.code, "steps": list(waived.steps)}
                 log(name="definition.waived", actor=actor, reason=waived.reason, after=after)
         return new
+
+
+def publish_team(team: Team, document: Json, *, actor: Actor) -> int:
+    """Store a team's calendar and chain as its next version, which it returns; 0 when nothing is new.
+
+    What is open already keeps its due time.
+    """
+    with transaction():
+        version = store_team(team, document, by=actor.id)
+        if version:
+            after = {"team": team.name, "version": version, "digest": team.digest}
+            log(name="team.published", actor=actor, after=after)
+        return version
+
+
+def team_queues() -> tuple[TeamQueue, ...]:
+    """What waits for each team, the latest first, with whether anybody attends to it."""
+    return queues()
 
 
 def waivers(definition: Definition) -> tuple[WaiverFacts, ...]:

@@ -159,7 +159,10 @@ class ActionFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class HandoffFacts:
-    """What a person is asked to settle. `reason` is a code of sagas.handoff.Reason; `params` fill its sentence."""
+    """What a person is asked to settle. `reason` is a code of sagas.handoff.Reason; `params` fill its sentence.
+
+    `schedule` is the stored document of sagas.escalation.Schedule: how `due_at` was computed, who is told when.
+    """
 
     id: int
     ref: str
@@ -176,6 +179,8 @@ class HandoffFacts:
     resolved_at: datetime | None
     resolution: str
     linked: bool
+    schedule: Mapping[str, Json] = field(default_factory=dict)
+    reminded_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,6 +338,33 @@ class QueueRow:
     claimed_by_name: str
     claim_until: datetime | None
     titles: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamQueue:
+    """What waits for a team, and whether it is at work now. `zone` "" = around the clock; `calendar` 0 = undeclared.
+
+    `unclaimed` counts the cases that nobody holds, `late` those past their time, `escalated` those above level 0.
+    """
+
+    team: str
+    title: str
+    zone: str
+    calendar: int
+    chain: tuple[str, ...]
+    at_work: bool
+    opens_at: datetime | None
+    cases: int
+    unclaimed: int
+    late: int
+    escalated: int
+    first_due_at: datetime | None
+    oldest_at: datetime | None
+
+    @property
+    def unattended(self) -> bool:
+        """Whether cases are late and nobody holds any."""
+        return self.late > 0 and self.unclaimed == self.cases
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -152,14 +152,18 @@ CREATE CONSTRAINT TRIGGER guard_birth_entry AFTER INSERT ON {table} DEFERRABLE I
 CREATE TRIGGER guard_fence AFTER UPDATE ON sagas_run REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_fence();
 """)
-    for table in _APPEND_ONLY:
-        parts.append(f"""
+    parts += [append_only(table) for table in _APPEND_ONLY]
+    return "".join(parts)
+
+
+def append_only(table: str) -> str:
+    """The triggers that refuse every change of a row and the emptying of the table."""
+    return f"""
 CREATE TRIGGER guard_rows BEFORE UPDATE OR DELETE ON {table}
   FOR EACH ROW EXECUTE FUNCTION sagas_guard_append_only();
 CREATE TRIGGER guard_table BEFORE TRUNCATE ON {table}
   FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_append_only();
-""")
-    return "".join(parts)
+"""
 
 
 ENTRY_TRANSACTION = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sagas import planner
+from sagas.escalation import HIGHEST_LEVEL
 from sagas.facts import ActionFacts, Obstacle, RunFacts
 from sagas.reasons import Reason
 from sagas.states import (
@@ -20,7 +21,7 @@ from sagas.states import (
 )
 from tools.contract import KeySupport, RecoveryClass
 
-HIGHEST_ESCALATION = 3
+HIGHEST_ESCALATION = HIGHEST_LEVEL
 
 _CAN_BE_TRIED_AGAIN = (ActionState.REJECTED, ActionState.UNKNOWN, ActionState.PARTIAL)
 

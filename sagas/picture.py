@@ -186,6 +186,8 @@ def handoff_facts(row: Handoff) -> HandoffFacts:
         resolved_at=row.resolved_at,
         resolution=row.resolution,
         linked=row.linked,
+        schedule=row.schedule,
+        reminded_at=row.reminded_at,
     )
 
 

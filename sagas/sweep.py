@@ -1,7 +1,7 @@
 """The sweep: a process of its own on PostgreSQL that finds what should move and does not, broker or no broker.
 
-It buries dead incarnations, lets lapsed claims of people go, rings the bell for what is due, and drains by itself
-what nobody took for two seconds: without a broker work goes on, slower (law 1).
+It buries dead incarnations, lets lapsed claims of people go, escalates late cases, rings the bell for what is due, and
+drains by itself what nobody took for two seconds: without a broker work goes on, slower (law 1).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.db import DatabaseError, close_old_connections, connection
 from sagas import alarms, faultpoints, reconcile
 from sagas.entries import engine
 from sagas.executor import Drain
-from sagas.ledger import workers
+from sagas.ledger import alerts, workers
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Handoff
 from sagas.relay import ring
@@ -101,6 +101,19 @@ def _let_go(desk: Desk, row: Handoff) -> None:
     )
 
 
+def speak_up() -> int:
+    """Leave the reminders and escalations that are due; returns how many. A run that cannot be told keeps no other."""
+    said = 0
+    for run_id in alerts.due():
+        try:
+            said += alerts.speak_up(run_id)
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("handoff.not_alerted", run_id=run_id)
+    return said
+
+
 class Sweep:
     """The loop of the process: looks every half second, drains in a thread of its own."""
 
@@ -140,6 +153,7 @@ class Sweep:
         close_old_connections()
         self._recovery.look()
         release_lapsed_claims()
+        speak_up()
         if workers.anything_due():
             ring()
         self._watch()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
@@ -17,6 +17,7 @@ from django.db import connection
 from sagas import entries, faultpoints, planner, summary
 from sagas.entries import EntryRow
 from sagas.errors import ClaimLost, IllegalMove, NotFound
+from sagas.escalation import next_alert, schedule
 from sagas.facts import Actor, FreezeFacts, RunFacts
 from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Question, Run
 from sagas.picture import run_facts
@@ -32,6 +33,7 @@ from sagas.states import (
     move,
     run_verb,
 )
+from sagas.teams import team_named
 from sagas.tx import lock_freeze_shared
 from tools.bindings import bind
 from tools.contract import Contract, Json, Who
@@ -263,6 +265,7 @@ class Desk:
             # An earlier handoff may have been resolved in this very transaction: only one is ever open.
             self._write_rows()
             minutes = self.definition.deadlines.get(reason, self.definition.deadlines.get("default", 60.0))
+            plan = schedule(team_named(self.run.team), float(minutes), self.now)
             with connection.cursor() as cursor:
                 cursor.execute("SELECT nextval(pg_get_serial_sequence('sagas_handoff', 'id'))")
                 (pk,) = cursor.fetchone()
@@ -274,7 +277,9 @@ class Desk:
                 linked=linked,
                 params=params,
                 opened_at=self.now,
-                due_at=self.now + timedelta(minutes=float(minutes)),
+                due_at=plan.due_at,
+                schedule=plan.document(),
+                alert_at=next_alert(plan, level=0, reminded=False),
                 fingerprint=_fingerprint(self.run, reason, action),
             )
             handoff.context = summary.context(self.facts(), reason)
@@ -287,7 +292,7 @@ class Desk:
                 object_version=1,
                 step=params["step"],
                 target=HandoffState.OPEN.value,
-                after={"ref": handoff.ref, "reason": reason.value, **handoff.context},
+                after={"ref": handoff.ref, "reason": reason.value, "due": plan.document(), **handoff.context},
             )
             handoff.save(force_insert=True)
             self.handoffs.append(handoff)
@@ -310,6 +315,7 @@ class Desk:
             after={"ref": handoff.ref, "resolution": resolution},
             resolved_at=self.now,
             resolution=resolution,
+            alert_at=None,
             unknowns=0,
             compensation_failed=False,
             claimed_by="",
@@ -368,7 +374,7 @@ class Desk:
         changes = summary.columns(facts)
         for name, value in changes.items():
             setattr(row, name, value)
-        self._updates.append((row, {**changes, "changed_xid": _this_transaction()}, row.version))
+        self._updates.append((row, {**changes, "changed_xid": this_transaction()}, row.version))
 
     def _flush(self, changes: dict[str, Any]) -> None:
         run = self.run
@@ -423,7 +429,8 @@ def _fingerprint(run: Run, reason: Reason, action: Action | None) -> str:
     return "|".join((reason.value, action.tool, action.error_class, action.state, str(run.definition_id)))
 
 
-def _this_transaction() -> int:
+def this_transaction() -> int:
+    """The number of this transaction, by which a page tells what it could not see yet."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()::text::bigint")
         return int(cursor.fetchone()[0])

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, Looked, Obstacle, RunFacts, SignoffFacts
-from sagas.ledger import approvals, compensate, evidence, followups, settle
+from sagas.ledger import alerts, approvals, compensate, evidence, followups, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
@@ -88,9 +88,7 @@ class CommandDesk:
         """Raise the case by one level and hand it back to the queue, for somebody with more to say."""
         self._must("escalate")
         handoff = self._handoff()
-        level = handoff.escalation + 1
-        self._desk.set(handoff, escalation=level)
-        self._desk.say("human.handoff.escalated", actor=self._actor, after={"level": level})
+        alerts.raise_level(self._desk, handoff, actor=self._actor)
         if handoff.state == HandoffState.CLAIMED:
             self.release()
 

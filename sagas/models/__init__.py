@@ -12,6 +12,7 @@ from sagas.models.outbox import Outbox
 from sagas.models.permit import Permit
 from sagas.models.reconciliation import Finding, Reconciliation
 from sagas.models.run import Run
+from sagas.models.team import TeamVersion
 from sagas.models.worker import Worker
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "Question",
     "Reconciliation",
     "Run",
+    "TeamVersion",
     "Worker",
 ]

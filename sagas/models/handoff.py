@@ -10,7 +10,9 @@ class Handoff(models.Model):
     """One handoff of a run. `context` is the structured picture at its opening (S0-44, S0-47), `summary` the
     lean row that the queue shows, kept up to date by every transaction that changes the run.
 
-    `changed_xid` is the transaction that last changed it: a page asks what is not visible in its own snapshot.
+    `schedule` says how `due_at` was computed and when who is told of it (sagas.escalation); `alert_at` is the next of
+    those instants, null when there is none. `changed_xid` is the transaction that last changed the handoff: a page asks
+    what is not visible in its own snapshot.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="handoffs")
@@ -29,6 +31,9 @@ class Handoff(models.Model):
     compensation_failed = models.BooleanField(default=False)
     opened_at = models.DateTimeField(db_default=DatabaseNow())
     due_at = models.DateTimeField()
+    schedule = models.JSONField(default=dict)
+    alert_at = models.DateTimeField(null=True)
+    reminded_at = models.DateTimeField(null=True)
     claimed_by = models.TextField(default="")
     claimed_by_name = models.TextField(default="")
     claimed_at = models.DateTimeField(null=True)
@@ -78,6 +83,9 @@ class Handoff(models.Model):
                 fields=["-resolved_at", "-id"], name="handoff_closed", condition=models.Q(state="resolved")
             ),
             models.Index(fields=["changed_xid"], name="handoff_changed"),
+            models.Index(
+                fields=["alert_at"], name="handoff_alert", condition=models.Q(alert_at__isnull=False)
+            ),
             models.Index(fields=["run", "id"], name="handoff_run"),
         ]
 

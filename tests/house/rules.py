@@ -15,7 +15,14 @@ from tests.house.source import Source
 type Rule = Callable[[Source], Iterator[str]]
 
 # What writes the engine's tables: the ledger; publishing and freezing, which belong to no run; the outbox's own marks.
-WRITERS = ("sagas/ledger/", "sagas/freezes.py", "sagas/published.py", "sagas/relay.py", "sagas/reconcile.py")
+WRITERS = (
+    "sagas/ledger/",
+    "sagas/freezes.py",
+    "sagas/published.py",
+    "sagas/relay.py",
+    "sagas/reconcile.py",
+    "sagas/teams.py",
+)
 # The same in SQL, with the one statement that inserts entries and the guards that migrations install.
 SQL_WRITERS = (*WRITERS, "sagas/entries.py", "sagas/guards.py")
 # What may reach the workbench's own tables; its doors, queries and policies only read.

@@ -45,6 +45,9 @@ def publish(progress: Progress) -> None:
     definitions = [p for p in sorted((ROOT / "examples").iterdir()) if p.suffix in (".toml", ".json")]
     for path in definitions:
         api.publish_definition(read_definition(path), actor=PUBLISHER)
+    for path in sorted((ROOT / "examples" / "teams").glob("*.toml")):
+        team, document = api.read_team(path)
+        api.publish_team(team, document, actor=PUBLISHER)
     progress(f"{len(contracts)} tool contracts and {len(definitions)} workflows published")
 
 

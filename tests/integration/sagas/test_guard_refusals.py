@@ -23,7 +23,13 @@ __all__ = ["stage"]
 
 pytestmark = pytest.mark.requirement("S4-28", "S4-20")
 
-APPEND_ONLY = ("sagas_entry", "sagas_evidence", "sagas_contractversion", "sagas_definitionversion")
+APPEND_ONLY = (
+    "sagas_entry",
+    "sagas_evidence",
+    "sagas_contractversion",
+    "sagas_definitionversion",
+    "sagas_teamversion",
+)
 
 
 @pytest.fixture(scope="module")

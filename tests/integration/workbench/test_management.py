@@ -186,3 +186,32 @@ def test_history_of_people_is_not_the_applications_to_change(db_clean: None) -> 
     with pytest.raises(IntegrityError, match="assignment_ended_who_and_when"), transaction.atomic():
         maya.assignments.update(ended_by="ada")
     assert people.give_roles(actor=cast.SYSTEM, person=maya, roles=[Role.OPERATOR]) == frozenset()
+
+
+def test_teams_are_checked_published_and_shown(tmp_path: Path, db_clean: None) -> None:
+    teams = EXAMPLES / "teams"
+    assert "3 teams are in order" in run("teams", "check", teams)[0]
+
+    first, second = run("teams", "publish", teams)[0], run("teams", "publish", teams)[0]
+
+    assert first.splitlines() == ["accounts: version 1", "fulfilment: version 1", "network: version 1"]
+    assert second.splitlines() == ["accounts: unchanged", "fulfilment: unchanged", "network: unchanged"]
+    shown = run("teams", "queues")[0].splitlines()
+    assert [line.split(" ")[0] for line in shown] == ["accounts", "fulfilment", "network"]
+    assert "calendar 1, Europe/London" in shown[0]
+    assert "calendar 1, around the clock): 0 open" in shown[1]
+
+
+def test_a_broken_team_is_named_line_by_line_and_nothing_is_stored(tmp_path: Path, db_clean: None) -> None:
+    shutil.copytree(EXAMPLES / "teams", tmp_path / "teams")
+    broken = tmp_path / "teams" / "accounts.toml"
+    broken.write_text(broken.read_text().replace("Europe/London", "Europe/Nowhere").replace('"09:00', '"9'))
+    shutil.copy(EXAMPLES / "teams" / "network.toml", tmp_path / "teams" / "twice.toml")
+
+    message, said = refused("teams", "publish", tmp_path / "teams")
+
+    assert message == "Nothing was published."
+    assert f"{broken}:3:" in said
+    assert said.count("is no time of day") == 5
+    assert "the team network is declared in" in said
+    assert run("teams", "queues")[0] == ""

@@ -120,6 +120,7 @@ _SENTENCES: dict[str, Words] = {
     "tool.callback.received": gettext_lazy("The provider reported back about {step}."),
     "reconciliation.drift": gettext_lazy("What was read about {step} differs from what is on record."),
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
+    "human.handoff.reminded": gettext_lazy("{who} reminded the team: part of the time is gone."),
     "system.frozen": gettext_lazy("{who} froze the system."),
     "system.unfrozen": gettext_lazy("{who} lifted a freeze."),
 }
