@@ -66,3 +66,9 @@ check-locks: install  ## the locks say what pyproject.toml says, and name no hos
 	@! grep -nE '://|^ *--?(index|extra-index|find-links|trusted)' requirements/*.txt
 	@copy=$$(mktemp -d) && cp requirements/*.txt $$copy && $(MAKE) --no-print-directory lock LOCKS=$$copy \
 	  && diff -r requirements $$copy && rm -r $$copy
+
+SEED ?= 1
+MINUTES ?= 10
+.PHONY: chaos-soak
+chaos-soak: install  ## everything is killed again and again while work goes on, then judged: SEED, MINUTES, ARGS="--json FILE"
+	@exec $(PY) manage.py chaos soak --seed $(SEED) --minutes $(MINUTES) $(ARGS)

@@ -185,6 +185,10 @@ class Arena:
         """The process that runs under this name. Raises `KeyError` when none does."""
         return self._pids()[name]
 
+    def runs(self, name: str) -> bool:
+        """Whether there is a process under this name."""
+        return name in self._pids()
+
     def children_of(self, name: str) -> list[int]:
         """The processes that a program has forked; a worker's pool, gunicorn's workers."""
         pid = self._pids().get(name, 0)
@@ -230,6 +234,10 @@ class Arena:
         self.supervisor.signal(name, number, group=group)
         self._stopped.discard(name)
         _wait_for(f"the end of {name}", lambda: self._pids().get(name) != pid)
+
+    def kill_child(self, pid: int) -> None:
+        """End one of `children_of`. Raises `ProcessLookupError` when it has ended by itself."""
+        os.kill(pid, Signals.SIGKILL)
 
     def pause(self, name: str) -> None:
         """Stop a process and its children in the middle of whatever they do (SIGSTOP)."""

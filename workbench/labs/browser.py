@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.cookiejar
+import json
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -111,8 +113,9 @@ class Visitor:
 
     def __init__(self, web_url: str) -> None:
         self._url = web_url
-        jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), jar)
+        self._jar = http.cookiejar.CookieJar()
+        cookies = urllib.request.HTTPCookieProcessor(self._jar)
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), cookies)
 
     def get(self, path: str) -> Page:
         """Open a page; a refusal is a page too."""
@@ -139,6 +142,26 @@ class Visitor:
         if page.url.partition("?")[0].rstrip("/").endswith("login"):
             raise PermissionError(f"{username} could not log in")
         return page
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """Use the REST interface in this session: status and document. A refusal is an answer too."""
+        csrf = next((cookie.value or "" for cookie in self._jar if cookie.name.endswith("csrftoken")), "")
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(  # noqa: S310  our own loopback
+            urljoin(self._url, path),
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", "Referer": self._url, "X-CSRFToken": csrf, **given},
+            method=method,
+        )
+        try:
+            answer: Any = self._opener.open(request, timeout=10)
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
+            content = answer.read()
+        with contextlib.suppress(ValueError):
+            return answer.status, json.loads(content or b"null")
+        return answer.status, None
 
     def _open(self, request: urllib.request.Request) -> Page:
         answer: Any

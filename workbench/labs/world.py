@@ -50,6 +50,25 @@ class Outside:
         query = {"business": business, "kind": "arrived", "tool": tool}
         return len(self._ask(f"/ledger?{urlencode(query)}")["records"])
 
+    def ledger(self, **filters: str) -> list[dict[str, Any]]:
+        """Every arrival, effect and reply, the oldest first; filters are tool, kind, key, business, direction."""
+        found: list[dict[str, Any]] = []
+        last = 0
+        while page := self._ask(f"/ledger?{urlencode({**filters, 'since': last})}")["records"]:
+            found += page
+            last = page[-1]["seq"]
+        return found
+
+    def complaints(self) -> tuple[str, ...]:
+        """What is wrong with the world's books; nothing when they balance."""
+        return tuple(self._ask("/books")["complaints"])
+
+    def behave(self) -> None:
+        """Forget every plan: from now on all tools do what they are asked."""
+        request = Request(f"{self._url}/plan", method="DELETE")  # noqa: S310  our own loopback
+        with urlopen(request, timeout=10):  # noqa: S310
+            pass
+
     def _ask(self, path: str, body: Any = None) -> Any:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}

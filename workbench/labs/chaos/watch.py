@@ -1,0 +1,121 @@
+"""How long it takes until somebody goes on with what a killed worker held, and with what an emptied broker forgot.
+
+Times count from the last fault that covers the run: who is killed twice is recovered once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, LiteralString
+
+import psycopg
+
+POLL_S = 0.2
+_OWNED = """
+SELECT r.id, r.fence, r.owner FROM sagas_run r JOIN sagas_worker w ON w.id = r.owner
+WHERE w.ended_at IS NULL AND split_part(w.place, ':', 2)::int = ANY(%s)
+"""
+_DUE = "SELECT id, fence, owner FROM sagas_run WHERE owner = '' AND due_at <= now_() ORDER BY due_at LIMIT 20"
+_NOW = """
+SELECT id, fence, owner, due_at > now_() AS later, finished_at IS NOT NULL AS ended FROM sagas_run WHERE id = ANY(%s)
+"""
+
+
+@dataclass
+class _Case:
+    """A run that somebody has to go on with. `since`: the last fault that covers it."""
+
+    run: int
+    fence: int
+    owner: str
+    since: float
+    found: bool = False
+
+
+@dataclass
+class Figures:
+    """Seconds, a list for each thing measured."""
+
+    worker: list[float] = field(default_factory=list)
+    found: list[float] = field(default_factory=list)
+    broker: list[float] = field(default_factory=list)
+
+
+class Watch:
+    """Asks the database five times a second about the runs that a fault has hit. A thread of its own."""
+
+    def __init__(self, owner_url: str) -> None:
+        self._url = owner_url
+        self._lock = threading.Lock()
+        self._held: list[_Case] = []
+        self._forgotten: list[_Case] = []
+        self.figures = Figures()
+        self.stopping = threading.Event()
+
+    def killed(self, pids: Iterable[int]) -> None:
+        """These processes have just ended, or been stopped for long; what they held counts from now."""
+        rows = self.ask(_OWNED, [list(pids)])
+        self._add(self._held, rows)
+
+    def emptied(self) -> None:
+        """The broker has just forgotten every bell; what is due counts from now."""
+        self._add(self._forgotten, self.ask(_DUE))
+
+    def covers_all(self) -> None:
+        """A fault that nobody could work through is over: everything counts from now."""
+        with self._lock:
+            for case in (*self._held, *self._forgotten):
+                case.since = time.monotonic()
+
+    def run(self) -> None:
+        """The thread's work, until `stopping` is set."""
+        while not self.stopping.wait(POLL_S):
+            with self._lock:
+                cases = [*self._held, *self._forgotten]
+            if cases:
+                self._look(self.ask(_NOW, [[case.run for case in cases]]))
+
+    def _look(self, rows: Sequence[tuple[int, int, str, bool, bool]]) -> None:
+        now, seen = time.monotonic(), {row[0]: row for row in rows}
+        with self._lock:
+            for case in self._held:
+                if case.run in seen and not case.found and seen[case.run][2] != case.owner:
+                    case.found = True
+                    self.figures.found.append(now - case.since)
+            for cases, into in ((self._held, self.figures.worker), (self._forgotten, self.figures.broker)):
+                done = [case for case in cases if case.run in seen and _resumed(case, seen[case.run])]
+                into += [now - case.since for case in done]
+                cases[:] = [case for case in cases if case not in done]
+
+    def _add(self, cases: list[_Case], rows: Sequence[tuple[int, int, str]]) -> None:
+        now = time.monotonic()
+        with self._lock:
+            again = {row[0] for row in rows}
+            # A second fault that covers the run before it was recovered: it counts from there.
+            cases[:] = [case for case in cases if case.run not in again]
+            cases += [_Case(run=run, fence=fence, owner=owner, since=now) for run, fence, owner in rows]
+
+    def ask(self, query: LiteralString, values: Sequence[object] = ()) -> Sequence[Any]:
+        """What the database says; nothing while it is away."""
+        try:
+            with psycopg.connect(self._url, autocommit=True, connect_timeout=2) as connection:
+                return connection.execute(query, values or None).fetchall()
+        except psycopg.Error:
+            return []
+
+
+def _resumed(case: _Case, row: tuple[int, int, str, bool, bool]) -> bool:
+    """Whether somebody took it: it is claimed anew, at its end, or waiting for a time of its own."""
+    _, fence, owner, later, ended = row
+    taken = owner not in ("", case.owner) and fence > case.fence
+    put_off = owner == "" and fence > case.fence and bool(later)
+    return taken or put_off or ended or fence > case.fence + 1
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of the values lies; 0.0 of none."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
