@@ -24,7 +24,7 @@ from tools.contract import (
     Who,
 )
 from tools.definition import OnFailure
-from tools.drills.schema import DRILL_SCHEMA
+from tools.drill_schema import DRILL_SCHEMA
 from tools.schema_parts import enum_of as _enum
 from tools.schema_parts import name_of as _name
 from tools.schema_parts import object_of as _object

@@ -9,8 +9,8 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from tools import drill_words as words
 from tools.contract import Json
-from tools.drills import words
 from tools.problems import Fault, Path
 
 _MOMENT_EXTRAS = frozenset({"plus_s", "run", "attempt", "item", "is", "of", "nth"})

@@ -60,6 +60,11 @@ def business_of(call: Call) -> str:
     return given.partition(".")[0]
 
 
+def seen(call: Call) -> dict[str, Json]:
+    """What the ledger keeps of a call besides its address."""
+    return {"about": call.query.get("about") or call.value("about"), "body": call.body}
+
+
 def settle(tables: Tables, about: str, state: str) -> Json:
     """Work that was accepted ends, or somebody else changes a thing: `state` is done, denied, undone or gone."""
     if state not in STATES:

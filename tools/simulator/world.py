@@ -127,6 +127,8 @@ class World:
             business = business_of(tables, call)
             course, attempt = choose(tables, tool=route.tool, system=route.system, call=call)
             detail = {"target": call.target, **({"attempt": attempt, "mode": course.mode} if attempt else {})}
+            if route.system == generic.SYSTEM:
+                detail |= generic.seen(call)
             seq = tables.record(
                 kind="arrived",
                 tool=route.tool,

@@ -157,10 +157,14 @@ class Arena:
             )
         )
 
+    def add(self, kind: str, name: str) -> None:
+        """Start one more process of a kind (`worker`, `sweep`, `relay`) under a name of its own."""
+        self._keep(name, *self._command(kind, name))
+
     def wait_until_ready(self) -> None:
         """Return when the workers hear the bell and the web answers. Raises `CannotStart`."""
         for name in self.supervisor.names():
-            if name.startswith("worker-"):
+            if name.startswith("worker-") and name in self._pids():
                 _wait_for(name, partial(self._has_pool, name))
         if self.web_url:
             _wait_for("the web server", self.answers)

@@ -69,6 +69,31 @@ class Outside:
         with urlopen(request, timeout=10):  # noqa: S310
             pass
 
+    def gates(self) -> dict[str, list[int]]:
+        """The gates at which calls wait, with the numbers of their arrivals."""
+        waiting: dict[str, list[int]] = self._ask("/gates")["waiting"]
+        return waiting
+
+    def open_gate(self, name: str) -> None:
+        """Let whoever waits there pass."""
+        self._ask("/gates", {"open": name})
+
+    def teach(self, *tools: dict[str, Any]) -> None:
+        """Make tools known to the generic system."""
+        self._ask("/generic/tools", {"tools": list(tools)})
+
+    def settle(self, about: str, state: str) -> None:
+        """Have work of the generic system end, or a thing change by somebody else's hand."""
+        self._ask("/generic/settle", {"about": about, "state": state})
+
+    def take_down(self, system: str = "*") -> None:
+        """Refuse every connection to a system."""
+        self._ask("/down", {"system": system})
+
+    def bring_up(self, system: str = "*") -> None:
+        """Take connections again."""
+        self._ask("/up", {"system": system})
+
     def _ask(self, path: str, body: Any = None) -> Any:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}

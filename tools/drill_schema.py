@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tools import drill_words as words
 from tools.contract import Json, Meaning
-from tools.drills import words
 from tools.schema_parts import enum_of, object_of, text_of_up_to
 
 LONGEST = 4000
@@ -530,7 +530,7 @@ _CLAIM_KINDS: Mapping[str, tuple[list[str], Json]] = {
             "after": _MARK,
         },
     ),
-    "seen": (["at"], {"at": MOMENT, **_STANDING, "version": {"description": "the version of the workflow"}}),
+    "seen": (["at"], {"at": MOMENT, **_STANDING}),
     "time": (
         ["from", "to"],
         {
