@@ -5,13 +5,15 @@ Decides nothing. One run is driven through its consecutive steps until the ledge
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import timedelta
 from functools import partial
+from typing import Self
 
 import structlog
 from django.conf import settings
@@ -23,7 +25,22 @@ from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.asking import DISPATCH_WINDOW_S
 from sagas.looking import look_at, version_in
-from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
+from sagas.orders import (
+    Answered,
+    Ask,
+    Call,
+    Checked,
+    Claim,
+    Done,
+    Order,
+    PriorRead,
+    Purpose,
+    Queried,
+    Seen,
+    Together,
+    Waiting,
+)
+from sagas.planner import MOST_TOGETHER
 from sagas.tx import outside_transaction, retrying
 from tools.outcome import OutcomeKind, QueryAnswer, Verdict, classify, classify_query
 from tools.world import World
@@ -128,20 +145,83 @@ def drive(claim: Claim, order: Order, world: World, *, over: Callable[[], bool] 
 
     Then what is in flight is waited for and recorded, nothing more is ordered, and the run is due for anybody.
     """
-    while not isinstance(order, Done):
-        seen = perform(order, world)
-        try:
-            order = retrying(partial(ledger.advance, claim, seen, last=over()))
-        except ClaimLost:
-            log.info("claim.lost", run=claim.run_ref, fence=claim.fence)
-            return
-        except Exception:
-            # Whether that commit was applied is not known. What was seen is kept as evidence and what may have been
-            # marked as sent becomes unknown: the write is never repeated blindly, the call never at all.
-            log.exception("advance.failed", run=claim.run_ref)
-            close_old_connections()
-            retrying(partial(workers.abandon, claim, seen))
-            return
+    with Hands(world) as hands:
+        while not isinstance(order, Done):
+            seen = hands.work(order)
+            try:
+                order = retrying(partial(ledger.advance, claim, seen, last=over(), out=hands.out))
+            except ClaimLost:
+                log.info("claim.lost", run=claim.run_ref, fence=claim.fence)
+                break
+            except Exception:
+                # Whether that commit was applied is not known. What was seen is kept as evidence and what may have
+                # been marked as sent becomes unknown: the write is never repeated blindly, the call never at all.
+                log.exception("advance.failed", run=claim.run_ref)
+                close_old_connections()
+                retrying(partial(workers.abandon, claim, seen))
+                break
+        for late in hands.rest():
+            # The claim is gone, not what was seen: it is kept as evidence.
+            with contextlib.suppress(ClaimLost):
+                retrying(partial(ledger.advance, claim, late))
+
+
+class Hands:
+    """What is out of one run at the same time: the calls and reads of a group, each in a thread of its own.
+
+    A call by itself is made in the thread of whoever asks for it.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._flying: dict[Future[Seen], int] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+    @property
+    def out(self) -> frozenset[int]:
+        """The actions that something is out for."""
+        return frozenset(self._flying.values())
+
+    def work(self, order: Call | Ask | Together | Waiting) -> Seen | None:
+        """Set going what is ordered and return the next thing seen. None: nothing came in the time to wait."""
+        match order:
+            case Waiting(for_s=for_s):
+                return self._next(for_s)
+            case Together(orders=orders):
+                for one in orders:
+                    self._send_out(one)
+            case _ if not self._flying:
+                return perform(order, self._world)
+            case _:
+                self._send_out(order)
+        return self._next(None)
+
+    def rest(self) -> Iterator[Seen]:
+        """Everything that is still to come, as it comes."""
+        while self._flying:
+            seen = self._next(None)
+            if seen is not None:
+                yield seen
+
+    def _send_out(self, order: Call | Ask) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(MOST_TOGETHER, thread_name_prefix="group")
+        self._flying[self._pool.submit(perform, order, self._world)] = order.action_id
+
+    def _next(self, for_s: float | None) -> Seen | None:
+        ready, _ = wait(self._flying, timeout=for_s, return_when=FIRST_COMPLETED)
+        if not ready:
+            return None
+        first = next(iter(ready))
+        del self._flying[first]
+        return first.result()
 
 
 class Drain:

@@ -70,7 +70,21 @@ class Done:
     due_at: datetime | None
 
 
-type Order = Call | Ask | Done
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """Several things to do at the same time; each is reported by itself, as soon as it is seen."""
+
+    orders: tuple[Call | Ask, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Nothing more to do until another report, or until `for_s` seconds have passed (None = however long it takes)."""
+
+    for_s: float | None = None
+
+
+type Order = Call | Ask | Together | Waiting | Done
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,7 +168,9 @@ type Decision = (
     | Wait
 )
 
-_IN_FLIGHT_COMPENSATION = frozenset({CompensationState.SENT})
+MOST_TOGETHER = 8
+"""Calls and reads of one run that are out at the same time; more steps of a group follow as answers come in."""
+
 _DONE_FORWARD = frozenset(
     {ActionState.CONFIRMED, ActionState.ACCEPTED, ActionState.SKIPPED, ActionState.COMPENSATED}
 )
@@ -238,8 +240,8 @@ def _stands(action: ActionFacts) -> bool:
     return action.state in (ActionState.CONFIRMED, ActionState.PARTIAL)
 
 
-def decide(facts: RunFacts) -> Decision:
-    """The next thing to do with the run."""
+def decide(facts: RunFacts, out: frozenset[int] = frozenset()) -> Decision:
+    """The next thing to do with the run. `out`: the actions that a call or a read is out for at this moment."""
     if facts.state in FINAL_RUN_STATES:
         return Wait(until=None)
     actions = units(facts)
@@ -247,61 +249,100 @@ def decide(facts: RunFacts) -> Decision:
         # `due_at` of a sent action is the time by which its promised answer must be there.
         if action.state is ActionState.SENT and action.due_at is not None and action.due_at <= facts.now:
             return Lose(action=action)
-    if any(action.state is ActionState.SENT for action in actions) or any(
-        action.compensation and action.compensation.state in _IN_FLIGHT_COMPENSATION for action in actions
-    ):
-        return Wait(until=_earliest(action.due_at for action in actions if action.state is ActionState.SENT))
+    if any(a.compensation and a.compensation.state is CompensationState.SENT for a in actions):
+        return Wait(until=None)
+    promised = Wait(until=_earliest(a.due_at for a in actions if a.state is ActionState.SENT))
+    waiting = bool(out) or any(action.state is ActionState.SENT for action in actions)
     if handoff_open(facts):
-        return _while_handed_off(facts, actions)
-    for action in actions:
-        if action.state is ActionState.UNKNOWN:
-            return _settle(facts, action)
-        if action.compensation and action.compensation.state is CompensationState.UNKNOWN:
-            return _settle_compensation(facts, action, action.compensation)
+        return promised if waiting else _while_handed_off(facts, actions)
+    flying = out | {a.id for a in actions if a.state is ActionState.SENT and a.due_at is None}
+    if unsettled := [_unsettled(facts, action, out) for action in actions if is_unknown(action)]:
+        return _first([*unsettled, promised], flying)
     if facts.direction is Direction.FORWARD:
-        return _forward(facts, in_order(facts))
-    return _back(facts, actions)
+        return _forward(facts, out, flying)
+    return promised if waiting else _back(facts, actions)
+
+
+def _first(found: list[Decision], flying: frozenset[int]) -> Decision:
+    """Of what is found at the same time: what can be done, else what a person is asked, else the next time to look.
+
+    A person is asked once nothing is out any more that could change the picture.
+    """
+    person = None
+    for one in found:
+        if isinstance(one, HandOver):
+            person = person or one
+        elif not isinstance(one, Wait) and len(flying) < MOST_TOGETHER:
+            return one
+    if person is not None and not flying:
+        return person
+    waits = [one for one in found if isinstance(one, Wait)]
+    return Wait(until=_earliest(one.until for one in waits), held=any(one.held for one in waits))
 
 
 # --- Forward ------------------------------------------------------------------------------------------------
 
 
-def _forward(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
-    for action in actions:
-        if action.state in _DONE_FORWARD:
-            continue
-        match action.state:
-            case ActionState.REJECTED:
-                match on_rejected(facts, action):
-                    case OnFailure.CONTINUE:
-                        continue
-                    case OnFailure.HANDOFF:
-                        return HandOver(reason=Reason.REJECTED, action=action, detail=action.error_detail)
-                    case OnFailure.COMPENSATE:
-                        return TurnBack(action=action)
-            case ActionState.NOT_STARTED:
-                return _before_sending(facts, action) or Prepare(action=action)
-            case ActionState.PREPARED:
-                return _before_sending(facts, action) or Send(action=action)
-            case ActionState.SENT | ActionState.PARTIAL if action.items and action.contract.items is None:
-                first = _next_item(facts, action)
-                if first is not None:
-                    return first
-            case ActionState.PARTIAL:
-                first = _part_done(facts, action)
-                if first is not None:
-                    return first
-            case _:  # sent and unknown were dealt with, superseded was left out
-                return Wait(until=None)
-    accepted = any(action.state is ActionState.ACCEPTED for action in actions)
+def _forward(facts: RunFacts, out: frozenset[int], flying: frozenset[int]) -> Decision:
+    for front in fronts(facts):
+        found = [one for action in front if (one := _of_step(facts, action, out)) is not None]
+        if found and (elsewhere := _in_flight(current(facts)) - _in_flight(front)):
+            return Wait(until=_earliest(a.due_at for a in units(facts) if a.id in elsewhere))
+        for one in found:
+            if isinstance(one, TurnBack):
+                return one
+        if any(isinstance(one, HandOver) for one in found):
+            # Nothing new goes out beside what a person has to see first.
+            found = [one for one in found if isinstance(one, HandOver | Wait)]
+        if found:
+            return _first(found, flying)
+    if out:
+        return Wait(until=None)
+    accepted = any(action.state is ActionState.ACCEPTED for action in current(facts))
     return Finish(state=RunState.CLOSED_ACCEPTED if accepted else RunState.COMPLETED)
 
 
-def in_order(facts: RunFacts) -> tuple[ActionFacts, ...]:
-    """The steps in the order in which they go out: held sends come after everything else (S2-9)."""
-    held = {step.id for step in facts.definition.steps if step.held}
-    actions = current(facts)
-    return (*(a for a in actions if a.step not in held), *(a for a in actions if a.step in held))
+def _in_flight(actions: Iterable[ActionFacts]) -> set[int]:
+    parts = (part for action in actions for part in (action.items or (action,)))
+    return {part.id for part in parts if part.state is ActionState.SENT}
+
+
+def fronts(facts: RunFacts) -> tuple[tuple[ActionFacts, ...], ...]:
+    """The steps in the order in which they go out, those of a group together; held sends come last (S2-9)."""
+    found: dict[int, list[ActionFacts]] = {}
+    for action in current(facts):
+        found.setdefault(facts.definition.front_of(action.step), []).append(action)
+    return tuple(tuple(found[number]) for number in sorted(found))
+
+
+def _of_step(facts: RunFacts, action: ActionFacts, out: frozenset[int]) -> Decision | None:
+    """What comes next of one step. None: it is settled, as far as the step declares that it has to be."""
+    if action.state in _DONE_FORWARD:
+        return None
+    parts = action.items or (action,)
+    if action.id in out or any(part.id in out for part in parts):
+        return Wait(until=None)
+    if any(part.state is ActionState.SENT for part in parts):
+        return Wait(until=_earliest(part.due_at for part in parts if part.state is ActionState.SENT))
+    match action.state:
+        case ActionState.REJECTED:
+            match on_rejected(facts, action):
+                case OnFailure.CONTINUE:
+                    return None
+                case OnFailure.HANDOFF:
+                    return HandOver(reason=Reason.REJECTED, action=action, detail=action.error_detail)
+                case OnFailure.COMPENSATE:
+                    return TurnBack(action=action)
+        case ActionState.NOT_STARTED:
+            return _before_sending(facts, action) or Prepare(action=action)
+        case ActionState.PREPARED:
+            return _before_sending(facts, action) or Send(action=action)
+        case ActionState.SENT | ActionState.PARTIAL if action.items and action.contract.items is None:
+            return _next_item(facts, action)
+        case ActionState.PARTIAL:
+            return _part_done(facts, action)
+        case _:  # unknown was dealt with, superseded was left out
+            return Wait(until=None)
 
 
 def _next_item(facts: RunFacts, whole: ActionFacts) -> Decision | None:
@@ -369,13 +410,26 @@ def _prior_is_fresh(facts: RunFacts, action: ActionFacts, max_age_s: float) -> b
 
 def on_rejected(facts: RunFacts, action: ActionFacts) -> OnFailure:
     """What a definite failure of this step leads to: the step's own word, else the definition's."""
-    for step in facts.definition.steps:
-        if step.id == action.step and step.on_rejected is not None:
-            return step.on_rejected
-    return facts.definition.on_failure
+    return facts.definition.step(action.step).on_rejected or facts.definition.on_failure
 
 
 # --- Unknown ------------------------------------------------------------------------------------------------
+
+
+def is_unknown(action: ActionFacts) -> bool:
+    """Whether nobody knows what became of the call, or of its compensation."""
+    made_up = action.compensation
+    return action.state is ActionState.UNKNOWN or (
+        made_up is not None and made_up.state is CompensationState.UNKNOWN
+    )
+
+
+def _unsettled(facts: RunFacts, action: ActionFacts, out: frozenset[int]) -> Decision:
+    if action.id in out:
+        return Wait(until=None)
+    if action.state is ActionState.UNKNOWN or action.compensation is None:
+        return _settle(facts, action)
+    return _settle_compensation(facts, action, action.compensation)
 
 
 def _settle(facts: RunFacts, action: ActionFacts) -> Decision:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
+from itertools import groupby
 
 from tools.contract import Condition, Json
 
@@ -26,6 +28,7 @@ class Step:
 
     `held`: a send that goes out only once every other step is confirmed, wherever it stands (S2-9). `each`: a
     binding to a list; the call is made once for every element, one after another, bound as `item` (S0-56).
+    `group`: the steps of one group follow each other and are called at the same time; "" = a step by itself.
     """
 
     id: str
@@ -36,6 +39,7 @@ class Step:
     why: str = ""
     held: bool = False
     each: Json = None
+    group: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,3 +107,23 @@ class Definition:
     titles: Mapping[str, str] = field(default_factory=dict)
     document: Json = None
     digest: str = ""
+
+    @cached_property
+    def fronts(self) -> tuple[tuple[Step, ...], ...]:
+        """The steps in the order in which they are called, those that go out together as one; held ones come last."""
+        in_order = sorted(self.steps, key=lambda step: step.held)
+        apart = enumerate(in_order)
+        together = groupby(apart, key=lambda one: one[1].group or one[0])
+        return tuple(tuple(step for _, step in front) for _, front in together)
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, tuple[int, Step]]:
+        return {step.id: (number, step) for number, front in enumerate(self.fronts) for step in front}
+
+    def step(self, step_id: str) -> Step:
+        """A step by its id. Raises KeyError."""
+        return self._by_id[step_id][1]
+
+    def front_of(self, step_id: str) -> int:
+        """The number of the front that a step belongs to, from 0 in the order of the calls. Raises KeyError."""
+        return self._by_id[step_id][0]

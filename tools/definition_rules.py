@@ -16,6 +16,7 @@ def faults_of_definition(document: Json) -> Iterator[Fault]:
     """Everything that does not agree, in no particular order."""
     yield from _twice(document, "steps")
     yield from _twice(document, "end_states")
+    yield from _torn_groups(document["steps"])
     for number, end_state in enumerate(document.get("end_states", [])):
         yield from _twice(end_state, "follow_ups", ("end_states", number))
     unsound = faults_of_schema(document["input_schema"])
@@ -38,6 +39,23 @@ def _twice(document: Json, name: str, place: Path = ()) -> Iterator[Fault]:
                 remedy="Give it an id of its own.",
             )
         first.setdefault(part["id"], index)
+
+
+def _torn_groups(steps: list[dict[str, Json]]) -> Iterator[Fault]:
+    """A group is one place in the order of the calls, in which held steps come last."""
+    ended: set[str] = set()
+    last = ""
+    for index, step in sorted(enumerate(steps), key=lambda one: one[1].get("held", False)):
+        group = step.get("group", "")
+        if group != last:
+            ended.add(last)
+        if group and group in ended:
+            yield Fault(
+                path=("steps", index, "group"),
+                message=f"the group `{group}` had ended before: its steps are not called one after the other",
+                remedy="Put the steps of a group next to each other; hold back all of them or none.",
+            )
+        last = group
 
 
 def _conditions(document: Json) -> Iterator[tuple[Path, Json]]:

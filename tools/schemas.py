@@ -365,6 +365,7 @@ DEFINITION_SCHEMA: Json = {
                         "args": _BINDINGS,
                         "on_rejected": _enum(OnFailure, "what a definite failure of this step leads to"),
                         "why": _text("why this tool is called here"),
+                        "group": _name("the group of steps that are called at the same time"),
                         "held": {
                             "type": "boolean",
                             "description": "whether it waits until every other step is confirmed",

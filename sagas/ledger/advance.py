@@ -1,7 +1,8 @@
 """One step of a claimed run: record what was seen, decide, and order the next thing to do outside.
 
 One transaction: lock freeze and run, check the claim, record, then move by the planner's decisions until one of
-them happens outside (a call, a read) or is a wait. A call is ordered only with its `sent` mark in this commit.
+them happens outside (a call, a read; several for a group) or is a wait. A call is ordered only with its `sent` mark
+in this commit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,21 @@ from sagas.facts import Actor
 from sagas.ledger import approvals, batch, compensate, late, settle
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
-from sagas.orders import Answered, Ask, Call, Checked, Claim, Done, Order, PriorRead, Purpose, Queried, Seen
+from sagas.orders import (
+    Answered,
+    Ask,
+    Call,
+    Checked,
+    Claim,
+    Done,
+    Order,
+    PriorRead,
+    Purpose,
+    Queried,
+    Seen,
+    Together,
+    Waiting,
+)
 from sagas.states import ActionState, CompensationState, Direction, Machine
 from sagas.tx import durable, lock_freeze_shared
 from tools.bindings import Unbindable, bind
@@ -121,15 +136,18 @@ def _still_free(owner: str) -> bool:
         return cursor.fetchone() is not None
 
 
-def advance(claim: Claim, seen: Seen, *, last: bool = False) -> Order:
+def advance(
+    claim: Claim, seen: Seen | None, *, last: bool = False, out: frozenset[int] = frozenset()
+) -> Order:
     """Record what was seen and go on. Raises `ClaimLost` after keeping the result as evidence.
 
-    `last`: order nothing more and give the run back, due at once, for another process to go on with.
+    `out`: the actions that something else of this run is still out for. `seen` None: nothing came, time has passed.
+    `last`: order nothing more and give the run back, due at once, once nothing is out any more.
     """
     with durable(), opened(claim.run_id) as desk:
         if _held(desk, claim):
-            return _record_and_step(desk, claim, seen, last)
-        if late.keep(desk, seen):
+            return _record_and_step(desk, claim, seen, last, out)
+        if seen is not None and late.keep(desk, seen):
             desk.due_at, desk.held = desk.run.due_at, desk.run.held
             if not desk.run.owner:
                 desk.run.due_at = desk.now
@@ -141,9 +159,11 @@ def _held(desk: Desk, claim: Claim) -> bool:
     return desk.run.owner == claim.owner and desk.run.fence == claim.fence
 
 
-def _record_and_step(desk: Desk, claim: Claim, seen: Seen, last: bool) -> Order:
+def _record_and_step(desk: Desk, claim: Claim, seen: Seen | None, last: bool, out: frozenset[int]) -> Order:
     ordered: Call | None = None
     match seen:
+        case None:
+            pass
         case Answered():
             settle.answered(desk, seen)
         case PriorRead():
@@ -162,31 +182,57 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen, last: bool) -> Order:
         return _stamped(ordered)
     if last:
         desk.due_at = desk.now
-        desk.close(release=True)
-        return Done(due_at=desk.now)
-    return _step(desk, claim)
+        desk.close(release=not out)
+        return Waiting() if out else Done(due_at=desk.now)
+    return _step(desk, claim, out)
 
 
-def _step(desk: Desk, claim: Claim) -> Order:
-    """Move by the planner's decisions until one of them happens outside."""
+def _step(desk: Desk, claim: Claim, out: frozenset[int] = frozenset()) -> Order:
+    """Move by the planner's decisions until what they come to happens outside or is a wait."""
     faultpoints.reach("step.begun", run=desk.run.ref)
     late.apply_waiting_evidence(desk)
+    orders: list[Call | Ask] = []
     for _ in range(_MOST_MOVES):
         batch.derive_all(desk)
-        order = _carry_out(desk, claim, planner.decide(desk.facts()))
+        busy = out | {order.action_id for order in orders}
+        order = _carry_out(desk, claim, planner.decide(desk.facts(), busy))
+        if isinstance(order, Done):
+            return _ordered(desk, orders) if orders else _at_rest(desk, order, out)
         if order is not None:
-            desk.due_at = order.due_at if isinstance(order, Done) else None
-            desk.close(release=isinstance(order, Done))
-            return _stamped(order)
+            orders.append(order)
+            if not _beside_others(desk, order):
+                return _ordered(desk, orders)
     raise AssertionError(f"{desk.run.ref}: the planner does not come to rest")
 
 
-def _stamped(order: Order) -> Order:
+def _ordered(desk: Desk, orders: list[Call | Ask]) -> Order:
+    desk.due_at = None
+    desk.close(release=False)
+    stamped = tuple(_stamped(order) for order in orders)
+    return stamped[0] if len(stamped) == 1 else Together(orders=stamped)
+
+
+def _at_rest(desk: Desk, done: Done, out: frozenset[int]) -> Order:
+    """Nothing to order: the run is given back, unless something of it is still out."""
+    desk.due_at = done.due_at
+    desk.close(release=not out)
+    if not out:
+        return done
+    return Waiting(for_s=max((done.due_at - desk.now).total_seconds(), 0.0) if done.due_at else None)
+
+
+def _beside_others(desk: Desk, order: Call | Ask) -> bool:
+    """Whether something else of the run may go out at the same time: for a step of a group, never on the way back."""
+    step = desk.action(order.action_id).step
+    return order.compensation_id is None and bool(desk.definition.step(step).group)
+
+
+def _stamped(order: Call | Ask) -> Call | Ask:
     """The moment before COMMIT is issued: the dispatch window runs from here (engine.md, section 3)."""
     return replace(order, committing_since=boot_time()) if isinstance(order, Call) else order
 
 
-def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | None:
+def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | Ask | Done | None:
     """Make the decision's moves. An order ends the step; None goes on deciding."""
     match decision:
         case planner.Prepare(action=facts):
@@ -237,7 +283,7 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Order | 
 def _prepare(desk: Desk, action: Action) -> None:
     """Bind the arguments and register the compensation: on record before anything leaves (S4-8)."""
     contract = desk.contract(action)
-    step = next(step for step in desk.definition.steps if step.id == action.step)
+    step = desk.definition.step(action.step)
     if step.each is not None and action.parent_id is None:
         try:
             batch.unroll(desk, action, contract, step)
@@ -352,11 +398,11 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
     )
 
 
-def _ask_prior(desk: Desk, action: Action) -> Order | None:
+def _ask_prior(desk: Desk, action: Action) -> Call | Ask | None:
     contract = desk.contract(action)
     prior = contract.prior_state
     assert prior is not None  # noqa: S101  the planner looked
-    step = next(step for step in desk.definition.steps if step.id == action.step)
+    step = desk.definition.step(action.step)
     try:
         args = action.args if action.args is not None else bind(dict(step.args), desk.scope(action))
         read = bind(dict(prior.args), {**desk.scope(action), "args": args})
@@ -378,7 +424,7 @@ def _ask_prior(desk: Desk, action: Action) -> Order | None:
 # --- Unknown ------------------------------------------------------------------------------------------------------
 
 
-def _ask_status(desk: Desk, action: Action, *, compensating: bool) -> Order | None:
+def _ask_status(desk: Desk, action: Action, *, compensating: bool) -> Call | Ask | None:
     row: Action | Compensation = desk.compensations[action.pk] if compensating else action
     contract = desk.contract(row)
     scope: dict[str, Json] = {**desk.scope(action), "args": row.args, "key": row.key}
@@ -441,7 +487,7 @@ def turn_back(desk: Desk, reason: str, actor: Actor) -> None:
                 desk.move(compensation, "void", CompensationState.VOIDED, actor=entries.COMPENSATOR)
 
 
-def _look(desk: Desk, claim: Claim, action: Action) -> Order | None:
+def _look(desk: Desk, claim: Claim, action: Action) -> Call | Ask | None:
     """Reads before a compensation; without any to make, the call goes out in this commit."""
     declared = desk.contract(action).compensation
     assert declared is not None  # noqa: S101  the planner looked

@@ -160,7 +160,7 @@ class Desk:
 
     def _part(self, item: Action) -> Json:
         """What an item stands for: its part of the call over many, or its element of the list of a loop."""
-        step = next(step for step in self.definition.steps if step.id == item.step)
+        step = self.definition.step(item.step)
         if step.each is None or item.parent_id is None:
             return item.args
         listed = bind(step.each, self.scope(self.action(item.parent_id)))

@@ -101,9 +101,12 @@ def _confirm(desk: Desk, action: Action, proof: Evidence, verb: str) -> None:
 
 
 def _went_on(desk: Desk, action: Action) -> bool:
-    """Whether a later step was sent, or the run has ended: then the record is not simply corrected."""
-    final = desk.run.finished_at is not None
-    return final or any(row.sent_at for row in desk.actions if row.position > action.position)
+    """Whether a later step was sent, or the run has ended: then the record is not simply corrected.
+
+    What went out at the same time is not later.
+    """
+    final, order = desk.run.finished_at is not None, desk.definition.front_of
+    return final or any(row.sent_at for row in desk.actions if order(row.step) > order(action.step))
 
 
 def _older_than_known(proof: Evidence) -> bool:

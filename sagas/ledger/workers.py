@@ -124,7 +124,7 @@ def _free(run_id: int, owner: str) -> bool:
         return True
 
 
-def abandon(claim: Claim, seen: Seen) -> None:
+def abandon(claim: Claim, seen: Seen | None) -> None:
     """Give up a claimed run whose last write failed: keep what was seen, lose what was sent, let anybody go on.
 
     Due again after a pause that grows with the deliveries, so that a run that always fails does not spin.
@@ -134,7 +134,8 @@ def abandon(claim: Claim, seen: Seen) -> None:
         if desk.run.owner != claim.owner or desk.run.fence != claim.fence:
             return
         desk.run.fence += 1
-        late.keep(desk, seen)
+        if seen is not None:
+            late.keep(desk, seen)
         _lose_what_was_sent(desk)
         desk.due_at = desk.now + timedelta(seconds=min(0.5 * desk.run.deliveries, 60.0))
         desk.close(release=True)

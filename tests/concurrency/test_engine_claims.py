@@ -19,7 +19,7 @@ from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.desk import opened
 from sagas.models import Compensation, Entry, Run
-from sagas.orders import Ask, Call, Claim, Done, Order, Seen
+from sagas.orders import Ask, Call, Claim, Order, Seen
 from sagas.states import ActionState, RunState
 from tests.integration.sagas.conftest import *  # noqa: F403 - the clock
 from tests.integration.sagas.conftest import AGENT, OPERATOR, effects
@@ -103,7 +103,7 @@ def test_of_two_that_bring_the_same_result_one_advances_and_the_other_lost_its_c
 
 
 def _drive(claim: Claim, order: Order, world: World) -> None:
-    while not isinstance(order, Done):
+    while isinstance(order, Call | Ask):
         order = ledger.advance(claim, perform(order, world))
 
 
@@ -121,7 +121,7 @@ def test_the_same_result_delivered_twice_is_recorded_once(clear_stage: Stage) ->
     assert claimed is not None
     claim, order = claimed
     seen: list[Seen] = []
-    while not isinstance(order, Done):
+    while isinstance(order, Call | Ask):
         seen.append(perform(order, world))
         order = ledger.advance(claim, seen[-1])
     before = Entry.objects.filter(run_id=run.pk).count()

@@ -44,7 +44,7 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
     from sagas.ledger import advance, settle
     from sagas.ledger.desk import Desk
     from sagas.models import Action
-    from sagas.orders import Answered, Call, Order, Seen
+    from sagas.orders import Answered, Ask, Call, Order, Seen
     from tools.outcome import OutcomeKind
 
     def meant(order: Order) -> bool:
@@ -54,7 +54,7 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
             and (order.compensation_id is not None) is compensating
         )
 
-    def confirming(seen: Seen) -> bool:
+    def confirming(seen: Seen | None) -> bool:
         return isinstance(seen, Answered) and meant(seen.call) and seen.outcome.kind is OutcomeKind.CONFIRMED
 
     match point:
@@ -75,7 +75,7 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
         case "before_commit_of_sent":
             stamped = advance._stamped
 
-            def stamped_or_die(order: Order) -> Order:
+            def stamped_or_die(order: Call | Ask) -> Call | Ask:
                 if meant(order):
                     die()
                 return stamped(order)
@@ -111,7 +111,7 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
         case "after_confirm":
             advanced = advance.advance
 
-            def advance_and_die(claim: Any, seen: Seen, **how: Any) -> Order:
+            def advance_and_die(claim: Any, seen: Seen | None, **how: Any) -> Order:
                 order = advanced(claim, seen, **how)
                 if confirming(seen):
                     die()

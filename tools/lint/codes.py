@@ -70,7 +70,7 @@ LATER_STEP = _broken(
     "W005",
     "Value of a step that has not run yet",
     "The step could never be called.",
-    "Bind to an earlier step, or change the order.",
+    "Bind to an earlier step outside the group, or change the order.",
 )
 NOTHING_THERE = _broken(
     "W006",
@@ -143,6 +143,12 @@ BLANKET_RETRY = _broken(
     "What was refused is hammered, and what may have happened is done again.",
     "Give each error class its own rule: how long each is worth repeating differs.",
 )
+IN_A_GROUP = _unsafe(
+    "W107",
+    "Irreversible step beside a step that may turn the run back",
+    "One step of the group fails while the other is out already: what was sent cannot be taken back.",
+    "Take it out of the group and put it behind, or send failures of the others to a person.",
+)
 
 WRITE_AFTER = _doubtful(
     "W201",
@@ -211,6 +217,7 @@ CODES = {
         *(UNKNOWN_TOOL, UNKNOWN_VERSION, UNKNOWN_SOURCE, UNKNOWN_STEP, LATER_STEP, NOTHING_THERE),
         *(UNKNOWN_ARGUMENT, MISSING_ARGUMENT, BAD_ARGUMENT, NOT_A_READ, COMPENSATION_READS),
         *(IN_THE_MIDDLE, NO_REMEDY, NOT_IDEMPOTENT, CANNOT_BE_ASKED, UNBINDABLE, BLANKET_RETRY),
+        IN_A_GROUP,
         *(WRITE_AFTER, PERSON_DECIDES, SHARED_COMPENSATION, FEW_RECOVERABLE, UNCONFIRMED, NOT_AUTOMATIC),
         *(NO_END_STATES, CANNOT_SETTLE, NOT_READ_BACK, MAY_BE_UNBINDABLE),
     )

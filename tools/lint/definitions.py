@@ -54,9 +54,8 @@ def _follow_ups_are_callable(definition: Definition, contracts: Contracts) -> It
 
 
 def _args_are_bindable(definition: Definition, contracts: Contracts) -> Iterator[Finding]:
-    steps = recovery.in_order(definition)
-    place = {step.id: index for index, step in enumerate(steps)}
-    for index, step in enumerate(steps):
+    known = {step.id for step in definition.steps}
+    for step in recovery.in_order(definition):
         for binding in bindings.bindings_in([step.args, step.each]):
             if binding.source in {"input", "run", "key"} or (
                 binding.source == "item" and step.each is not None
@@ -70,22 +69,24 @@ def _args_are_bindable(definition: Definition, contracts: Contracts) -> Iterator
                     f"args{binding.where}: `{binding.source}` is no source",
                     "Use input, run, key or steps.<id>.result, .args, .prior.",
                 )
-            elif named[1] not in place:
+            elif named[1] not in known:
                 yield found(
                     codes.UNKNOWN_STEP,
                     step.id,
                     f"args{binding.where}: there is no step `{named[1]}`",
-                    f"Known steps: {', '.join(place)}.",
+                    f"Known steps: {', '.join(step.id for step in definition.steps)}.",
                 )
-            elif place[named[1]] >= index:
+            elif definition.front_of(named[1]) >= definition.front_of(step.id):
+                beside = {one.id for one in recovery.beside(definition, step)}
                 yield found(
                     codes.LATER_STEP,
                     step.id,
-                    f"args{binding.where}: the step `{named[1]}` has not run yet at this point",
-                    "Bind to an earlier step, or change the order.",
+                    f"args{binding.where}: the step `{named[1]}` "
+                    + ("runs at the same time" if named[1] in beside else "has not run yet at this point"),
+                    "Bind to an earlier step outside the group, or change the order.",
                 )
             else:
-                yield from _result_has(steps[place[named[1]]], named[2], binding, step, contracts)
+                yield from _result_has(definition.step(named[1]), named[2], binding, step, contracts)
 
 
 def _result_has(

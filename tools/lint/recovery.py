@@ -19,7 +19,24 @@ WANTED_SHARE = (4, 5)
 
 def in_order(definition: Definition) -> tuple[Step, ...]:
     """The steps in the order in which they are called: held ones after all others (S2-9)."""
-    return tuple(sorted(definition.steps, key=lambda step: step.held))
+    return tuple(step for front in definition.fronts for step in front)
+
+
+def beside(definition: Definition, step: Step) -> tuple[Step, ...]:
+    """The other steps of its group, called at the same time."""
+    return tuple(one for one in definition.fronts[definition.front_of(step.id)] if one is not step)
+
+
+def beside_or_after(definition: Definition, step: Step) -> Iterator[Step]:
+    """What may still fail once the step is out."""
+    yield from beside(definition, step)
+    for front in definition.fronts[definition.front_of(step.id) + 1 :]:
+        yield from front
+
+
+def turns_back(definition: Definition, step: Step) -> bool:
+    """Whether a definite failure of the step has the run compensated."""
+    return (step.on_rejected or definition.on_failure) is OnFailure.COMPENSATE
 
 
 def outside_last_third(definition: Definition, step: Step) -> bool:
@@ -42,13 +59,16 @@ def _repeatable(contract: Contract) -> bool:
 
 def _irreversible_comes_last(definition: Definition, contracts: Contracts) -> Iterator[Finding]:
     """Decisions 7 and 10; S2-8, S2-13, S2-17."""
-    order = in_order(definition)
-    count = len(order)
-    for index, step in enumerate(order):
+    count = len(definition.steps)
+    for step in in_order(definition):
         contract = contracts.get(step.tool)
         if contract is None or contract.recovery_class is not RecoveryClass.IRREVERSIBLE:
             continue
-        later = [s.id for s in order[index + 1 :] if s.tool in contracts and contracts[s.tool].has_effect]
+        later = [
+            one.id
+            for one in beside_or_after(definition, step)
+            if one.tool in contracts and contracts[one.tool].has_effect
+        ]
         if outside_last_third(definition, step):
             position = definition.steps.index(step) + 1
             message = f"an irreversible step at position {position} of {count}"
@@ -61,10 +81,18 @@ def _irreversible_comes_last(definition: Definition, contracts: Contracts) -> It
             )
 
 
+def _irreversible_stands_alone(definition: Definition, contracts: Contracts) -> Iterator[Finding]:
+    """Law 6: a group turns back as soon as one of it fails, and waits for the others."""
+    for step, contract in _known(definition, contracts):
+        turning = [one.id for one in beside(definition, step) if turns_back(definition, one)]
+        if contract.recovery_class is RecoveryClass.IRREVERSIBLE and turning:
+            message = f"{step.tool} is called at the same time as {_listed(turning)}"
+            yield found(codes.IN_A_GROUP, step.id, message)
+
+
 def _effects_can_be_made_up_for(definition: Definition, contracts: Contracts) -> Iterator[Finding]:
     """S4-23: each effect has a compensation, or nothing after it compensates the run by itself."""
-    order = in_order(definition)
-    for index, step in enumerate(order):
+    for step in in_order(definition):
         contract = contracts.get(step.tool)
         if (
             contract is None
@@ -73,11 +101,7 @@ def _effects_can_be_made_up_for(definition: Definition, contracts: Contracts) ->
             or contract.recovery_class is RecoveryClass.IRREVERSIBLE
         ):
             continue
-        turning = [
-            later.id
-            for later in order[index + 1 :]
-            if (later.on_rejected or definition.on_failure) is OnFailure.COMPENSATE
-        ]
+        turning = [one.id for one in beside_or_after(definition, step) if turns_back(definition, one)]
         if turning:
             message = f"{step.tool} has no compensation, and the run is compensated when one of these fails: "
             yield found(codes.NO_REMEDY, step.id, message + _listed(turning))
@@ -145,6 +169,7 @@ def _listed(names: list[str]) -> str:
 
 CHECKS: tuple[Callable[[Definition, Contracts], Iterator[Finding]], ...] = (
     _irreversible_comes_last,
+    _irreversible_stands_alone,
     _effects_can_be_made_up_for,
     _compensations_are_idempotent,
     _irreversible_can_be_asked,

@@ -76,6 +76,10 @@ class Stage:
         self._refs[number] = started.run_ref
         return started.run_ref
 
+    def know(self, number: int, ref: str) -> None:
+        """Take in a run that was started otherwise."""
+        self._refs[number] = ref
+
     def settle(self) -> None:
         """Drain until every run is with a person or at its end, the clock put forward over the waits."""
         for _ in range(200):

@@ -20,7 +20,7 @@ from sagas.facts import RunFacts
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.models import Handoff
-from sagas.orders import Call, Done
+from sagas.orders import Ask, Call
 from sagas.states import ActionState, CompensationState, RunState
 from sagas.sweep import Sweep
 from sagas.tx import InsideTransaction
@@ -240,7 +240,7 @@ def drive_until_the_look(ref: str, simulator: Simulator) -> None:
     world = World(simulator.systems)
     while isinstance(order, Call):
         order = ledger.advance(claim, perform(order, world))
-    assert not isinstance(order, Done)
+    assert isinstance(order, Ask)
     ledger.advance(claim, perform(order, world), last=True)
     world.close()
 

@@ -14,7 +14,10 @@ from sagas.executor import drive
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.states import RunState
+from tests.conftest import PUBLISHER
 from tests.integration.sagas.stage import Stage, clear_stage, stage
+from tests.integration.sagas.trips import start, trip
+from tools.reader import definition_from_document
 from tools.world import World
 
 __all__ = ["clear_stage", "stage"]
@@ -73,6 +76,22 @@ def test_a_run_alone_costs_one_commit_a_step_and_one(
     print(f"{definition}: {steps} steps, {bill.commits} commits, {each:.1f} statements a step")  # noqa: T201
     assert bill.commits == commits
     assert bill.statements <= 24 * steps
+
+
+@pytest.mark.requirement("S4-16")
+def test_a_group_costs_no_more_commits_than_its_steps_one_after_the_other(clear_stage: Stage) -> None:
+    """One marks all of the group as sent, each result is recorded by its own, and the last of them goes on."""
+    api.publish_definition(definition_from_document(trip("trip_counted")), actor=PUBLISHER)
+    start(clear_stage, 9_000_031, "trip_counted")
+    owner, world = workers.enrol("test"), World(clear_stage.simulator.systems)
+    with kept() as bill:
+        claimed = ledger.claim_next(owner)
+        assert claimed is not None
+        drive(*claimed, world)
+    world.close()
+
+    assert clear_stage.facts(9_000_031).state is RunState.COMPLETED
+    assert bill.commits == 5 + 1
 
 
 @pytest.mark.requirement("S2-10")

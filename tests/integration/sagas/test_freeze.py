@@ -83,7 +83,7 @@ def test_compensations_go_on_under_a_freeze_of_forward_calls_only(
     scene.start("order_fulfilment", 6_000_011)
     drain()
     freeze_id = freeze(scope)
-    _stop(scene.ref(6_000_011))
+    stop(scene.ref(6_000_011))
     drain()
 
     assert effects(scene.simulator, "release_stock") == (1 if compensates else 0)
@@ -95,7 +95,7 @@ def test_compensations_go_on_under_a_freeze_of_forward_calls_only(
     assert effects(scene.simulator, "release_stock") == 1
 
 
-def _stop(run_ref: str) -> None:
+def stop(run_ref: str) -> None:
     """Stop and compensate, as the person's command does."""
     run = Run.objects.get(ref=run_ref)
     with api.transaction(), opened(run.pk) as desk:

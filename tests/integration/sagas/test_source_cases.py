@@ -22,7 +22,7 @@ from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.start import run_ref
 from sagas.models import Run
-from sagas.orders import Call, Claim, Done, Order
+from sagas.orders import Ask, Call, Claim, Order
 from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState, RunState
 from tests.integration.sagas.conftest import AGENT, ROOT, drain
@@ -188,7 +188,7 @@ def _lose_the_worker(stage: Stage, case: Case, tools: dict[str, str]) -> None:
     claimed = ledger.claim_run(run.pk, owner)
     assert claimed is not None
     claim, order = claimed
-    while not isinstance(order, Done):
+    while isinstance(order, Call | Ask):
         seen = perform(order, world)
         if isinstance(order, Call) and order.contract.tool in tools.values():
             break
@@ -216,7 +216,7 @@ def _two_workers(stage: Stage, case: Case) -> None:
     assert len(won) == 1
     claim, order = won[0]
     world = World(stage.simulator.systems)
-    while not isinstance(order, Done):
+    while isinstance(order, Call | Ask):
         order = ledger.advance(claim, perform(order, world))
     world.close()
 

@@ -27,7 +27,7 @@ from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.start import run_ref
 from sagas.models import Run
-from sagas.orders import Call, Claim, Done, Order
+from sagas.orders import Ask, Call, Claim, Order
 from tests.conftest import DIRECTLY, PUBLISHER, Clock
 from tests.integration.sagas.conftest import AGENT, ROOT, drain
 from tests.integration.sagas.imported import Chain, chains
@@ -266,7 +266,7 @@ def _drive(
         claimed = ledger.claim_run(run.pk, owner)
         assert claimed is not None
         claim, order = claimed
-        while not isinstance(order, Done):
+        while isinstance(order, Call | Ask):
             meant = isinstance(order, Call) and until(order)
             if meant and end == "look and go on":
                 theatre.glimpses[case.number] = theatre.facts(case)
@@ -308,7 +308,7 @@ def _two_workers(case: Case) -> None:
     assert len(won) == 1
     claim, order = won[0]
     world = World(settings.TOOL_SYSTEMS)
-    while not isinstance(order, Done):
+    while isinstance(order, Call | Ask):
         order = ledger.advance(claim, perform(order, world))
     world.close()
 

@@ -11,6 +11,7 @@ from sagas.facts import ActionFacts, CompensationFacts, FreezeFacts, RunFacts
 from sagas.states import ActionState, CompensationState, Direction, RunState
 from tests.unit.workbench import cases
 from tests.unit.workbench.cases import NOW
+from tools.definition import Definition, Step
 
 TOOLS = ("reserve_stock", "create_shipment", "send_notice")
 SOON, BEFORE = NOW + timedelta(seconds=30), NOW - timedelta(seconds=30)
@@ -57,8 +58,17 @@ def run(*actions: ActionFacts, back: bool = False, **changes: Any) -> RunFacts:
         direction=Direction.UNDO if back else Direction.FORWARD,
         actions=actions,
         handoff=None,
+        definition=_with_steps_for(actions),
     )
     return replace(facts, **changes)
+
+
+def _with_steps_for(actions: tuple[ActionFacts, ...]) -> Definition:
+    """The order's definition, where an action of another tool stands in for a step of it."""
+    known = {step.id: step for step in _order().definition.steps}
+    names = dict.fromkeys(a.step for a in sorted(actions, key=lambda one: one.position))
+    steps = [known.get(n) or Step(id=n, tool=n, contract_version=1, args={}) for n in names]
+    return replace(_order().definition, steps=tuple(steps))
 
 
 def freeze(scope: str = "forward", applies_to: str = "all") -> FreezeFacts:
