@@ -87,8 +87,36 @@ def _values(row: EntryRow) -> tuple[Sql, ...]:
     )
 
 
+LONGEST_VALUE = 32_768
+"""Characters of JSON that an entry holds before or after a change at most: it is an event as well."""
+
+_TEXT_KEPT, _PARTS_KEPT = 500, 50
+
+
 def _json(value: Json) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False)
+    """The value as text; of one that is too long its shape with everything long in it cut short, said so in place."""
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= LONGEST_VALUE:
+        return text
+    short = json.dumps(_shortened(value), ensure_ascii=False)
+    return short if len(short) <= LONGEST_VALUE else json.dumps({"not_shown": f"{len(text)} characters"})
+
+
+def _shortened(value: Json) -> Json:
+    if isinstance(value, str):
+        left = len(value) - _TEXT_KEPT
+        return value if left <= 0 else f"{value[:_TEXT_KEPT]}… {left} more characters"
+    if isinstance(value, dict):
+        kept = {name[:_TEXT_KEPT]: _shortened(part) for name, part in list(value.items())[:_PARTS_KEPT]}
+        left = len(value) - _PARTS_KEPT
+        return kept if left <= 0 else {**kept, "not_shown": f"{left} more names"}
+    if isinstance(value, list | tuple):
+        left = len(value) - _PARTS_KEPT
+        kept_parts = [_shortened(part) for part in value[:_PARTS_KEPT]]
+        return kept_parts if left <= 0 else [*kept_parts, f"… {left} more"]
+    return value
 
 
 def engine(role: str) -> Actor:

@@ -96,7 +96,7 @@ def _call(order: Call, world: World) -> Answered:
         passing=lambda stage: faultpoints.reach(f"call.{stage}", **_about(order)),
     )
     compensating = order.compensation_id is not None
-    outcome = classify(order.contract, observation, compensating=compensating)
+    outcome = classify(order.contract, observation, compensating=compensating, in_part=True)
     verified = None
     if compensating and outcome.kind is OutcomeKind.CONFIRMED and order.verify is not None:
         # "Done" means read back, not accepted.

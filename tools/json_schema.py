@@ -35,6 +35,24 @@ def schema_fault(schema: Json | None, value: Json) -> str:
     return f"{where} {_reason(error.validator, error.validator_value)}"[:_LONGEST]
 
 
+_OF_ABSENCE = frozenset({"required", "minProperties", "dependentRequired", "dependentSchemas"})
+
+
+def fault_of_part(schema: Json | None, members: Json) -> str:
+    """Why the members of an object that was cut off do not fit its schema; "" if they do, whatever is missing."""
+    if schema is None:
+        return ""
+    try:
+        errors = list(_validator(json.dumps(schema, sort_keys=True)).iter_errors(members))
+    except (Unresolvable, RecursionError, ArithmeticError, re.error) as broken:
+        return f"its schema cannot be applied ({type(broken).__name__})"
+    wrong = [error for error in errors if error.absolute_path or error.validator not in _OF_ABSENCE]
+    if not wrong:
+        return ""
+    where = pointer_to(tuple(wrong[0].absolute_path)) or "the whole"
+    return f"{where} {_reason(wrong[0].validator, wrong[0].validator_value)}"[:_LONGEST]
+
+
 def schema_faults(schema: Json | None, value: Json) -> tuple[tuple[str, str], ...]:
     """Every place where `value` does not fit `schema`: (JSON pointer, sentence without the value) each."""
     if schema is None:

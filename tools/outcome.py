@@ -6,13 +6,13 @@ The contract may narrow the table, never widen it towards "safe".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from tools import conditions
-from tools.bindings import Unbindable
+from tools.bindings import Unbindable, bindings_in
 from tools.contract import Contract, ErrorClass, Json, Meaning, StatusQuery
-from tools.json_schema import schema_fault
+from tools.json_schema import fault_of_part, schema_fault
 from tools.meanings import DEFAULT_MEANINGS, POSITIVE, may_mean
 from tools.pointers import MISSING, find
 from tools.refusal import said
@@ -38,9 +38,11 @@ class Seen(StrEnum):
 class Observation:
     """What came back from one call. Durations in milliseconds, sizes in bytes.
 
-    `body` is parsed JSON made storable (no NUL, bounded depth and size); `body_text` the first 64 KiB of a
-    body that could not be used; `headers` only the ones that matter (lower case names). `key` is the key that
-    went with it. `schema_fault` is None when nobody looked, "" when the body fits the contract's schema.
+    `body` is parsed JSON made storable (no NUL, bounded depth and size); of one that was TOO_LARGE the members that had
+    ended where reading stopped (tools.payload.whole_members), None where there is no telling. `body_text` is the first
+    64 KiB of a body that could not be used; `headers` only the ones that matter (lower case names). `key` is the key
+    that went with it. `schema_fault` is None when nobody looked, "" when the body fits the contract's schema.
+    `body_bytes` and `body_sha256` speak of what was read, `body_declared` is the size that the sender announced.
     """
 
     seen: Seen
@@ -49,6 +51,7 @@ class Observation:
     body_text: str = ""
     body_bytes: int = 0
     body_sha256: str = ""
+    body_declared: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     detail: str = ""
     duration_ms: int = 0
@@ -70,8 +73,20 @@ class OutcomeKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cut:
+    """An answer larger than its contract allows: how much was read, the digest of that, the size it announced."""
+
+    read: int
+    sha256: str
+    declared: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What an observation means under a contract. `retry_after_s` from a throttled or temporary answer."""
+    """What an observation means under a contract. `retry_after_s` from a throttled or temporary answer.
+
+    `cut`: the answer was too large; `result` holds only the members that had ended where reading stopped.
+    """
 
     kind: OutcomeKind
     error_class: ErrorClass | None = None
@@ -81,6 +96,7 @@ class Outcome:
     retry_after_s: float | None = None
     status: int | None = None
     duration_ms: int = 0
+    cut: Cut | None = None
 
 
 class Verdict(StrEnum):
@@ -115,21 +131,31 @@ _REJECTIONS: Mapping[Meaning, ErrorClass] = {
 }
 
 
-def classify(contract: Contract, observation: Observation, *, compensating: bool = False) -> Outcome:
+def classify(
+    contract: Contract, observation: Observation, *, compensating: bool = False, in_part: bool = False
+) -> Outcome:
     """What an observation of a call under `contract` means (faults.md, section 2.4).
 
     Unknown wherever the observation does not prove more. For a tool without effects nothing is at stake, so
-    what would be unknown is a temporary failure there: the read is simply repeated.
+    what would be unknown is a temporary failure there: the read is simply repeated. `in_part`: an answer that was too
+    large may prove success by what was read of it; whoever judges the world by a read must not allow it.
     """
-    outcome = _of_seen(contract, observation, compensating)
+    outcome = replace(_of_seen(contract, observation, compensating, in_part), cut=_cut(observation))
     if outcome.kind is OutcomeKind.UNKNOWN and not contract.has_effect:
-        return _outcome(
-            observation, OutcomeKind.TEMPORARY, outcome.error_class, outcome.detail, result=outcome.result
-        )
+        return replace(outcome, kind=OutcomeKind.TEMPORARY)
     return outcome
 
 
-def _of_seen(contract: Contract, observation: Observation, compensating: bool) -> Outcome:
+def _cut(observation: Observation) -> Cut | None:
+    """How much of an answer was read that was larger than allowed; None for any other."""
+    if observation.seen is not Seen.TOO_LARGE:
+        return None
+    return Cut(
+        read=observation.body_bytes, sha256=observation.body_sha256, declared=observation.body_declared
+    )
+
+
+def _of_seen(contract: Contract, observation: Observation, compensating: bool, in_part: bool) -> Outcome:
     match observation.seen:
         case Seen.NOT_SENT:
             return _outcome(observation, OutcomeKind.NOT_SENT, ErrorClass.NOT_SENT)
@@ -141,11 +167,13 @@ def _of_seen(contract: Contract, observation: Observation, compensating: bool) -
             return _unknown(observation, ErrorClass.SERVER, "the tool raised an error")
     if observation.status is None:
         return _unknown(observation, ErrorClass.GARBAGE, "the answer has no status")
-    return _of_meaning(contract, observation, observation.status, compensating)
+    meaning = _meaning(contract, observation, observation.status, compensating)
+    if in_part and meaning is Meaning.CONFIRMED and observation.seen is Seen.TOO_LARGE:
+        return _of_part(contract, observation)
+    return _of_meaning(contract, observation, observation.status, meaning)
 
 
-def _of_meaning(contract: Contract, observation: Observation, status: int, compensating: bool) -> Outcome:
-    meaning = _meaning(contract, observation, status, compensating)
+def _of_meaning(contract: Contract, observation: Observation, status: int, meaning: Meaning) -> Outcome:
     if meaning in _REJECTIONS:
         told = said(observation.body, code=contract.errors.code)
         return _outcome(observation, OutcomeKind.REJECTED, _REJECTIONS[meaning], told)
@@ -211,13 +239,49 @@ def _of_success(contract: Contract, observation: Observation) -> Outcome:
     )
 
 
+def _of_part(contract: Contract, observation: Observation) -> Outcome:
+    """A success whose answer went on beyond the limit: the size of an answer must not hide what it says."""
+    if fault := _part_fault(contract, observation.body):
+        return _unknown(observation, ErrorClass.GARBAGE, fault)
+    if fault := _unproved(contract, observation):
+        return _unknown(observation, ErrorClass.GARBAGE, fault)
+    reference = _reference(observation.body, contract.reference) or ""
+    return _outcome(observation, OutcomeKind.CONFIRMED, None, result=observation.body, reference=reference)
+
+
+def _part_fault(contract: Contract, members: Json) -> str:
+    """Why what was read of an answer is too little to go by; "" if the rest can be done without.
+
+    Everything that the contract itself reads of an answer has to be there, a default does not stand in for it: the
+    value may be in the part that nobody read.
+    """
+    if not isinstance(members, dict):
+        return "the answer cannot be read"
+    if fault := fault_of_part(contract.result_schema, members):
+        return f"the answer does not fit the contract: {fault}"
+    if not contract.has_effect:
+        return ""
+    if contract.items is not None or not (contract.reference or contract.echo or contract.succeeded_when):
+        return "the answer cannot be read to its end"
+    made_up = dict(contract.compensation.args) if contract.compensation else {}
+    needed = [binding.pointer for binding in bindings_in(made_up) if binding.source == "result"]
+    missing = [pointer for pointer in needed if find(members, pointer) is MISSING or pointer == ""]
+    return f"what was read of the answer ends before {missing[0] or 'its end'}" if missing else ""
+
+
 def result_fault(contract: Contract, observation: Observation) -> str:
     """Why a 2xx body does not prove success under the contract, as a sentence; "" if it does."""
-    body, fault = observation.body, observation.schema_fault
+    fault = observation.schema_fault
     if fault is None:
-        fault = schema_fault(contract.result_schema, body)
+        fault = schema_fault(contract.result_schema, observation.body)
     if fault:
         return f"the answer does not fit the contract: {fault}"
+    return _unproved(contract, observation)
+
+
+def _unproved(contract: Contract, observation: Observation) -> str:
+    """Which of the proofs that the contract asks for is not in the body, as a sentence; "" if all are."""
+    body = observation.body
     if contract.reference and _reference(body, contract.reference) is None:
         return f"the answer carries no reference at {contract.reference}"
     if contract.echo and observation.key and not conditions.same(find(body, contract.echo), observation.key):

@@ -6,6 +6,7 @@ it lets through can be stored in PostgreSQL: no NUL, no lone surrogate, no infin
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -18,6 +19,7 @@ TEXT_KEPT = 65_536
 _REPLACEMENT = "\ufffd"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+_STRING_BRACKET_OR_COMMA = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{},]', re.DOTALL)
 
 
 class Unreadable(ValueError):
@@ -42,6 +44,37 @@ def parse(raw: bytes) -> Json:
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {error}") from None
     return storable(value) if "\\u" in text or "\x00" in text else value
+
+
+def whole_members(raw: bytes) -> Json:
+    """What is whole in the beginning of a document that was cut off: the members of its object that had ended.
+
+    A member that was not over is left out, whatever of it was there: half a list must never pass for a list. {} for the
+    beginning of a list. Raises `Unreadable` for what is no beginning of JSON, with the rules of `parse`.
+    """
+    try:
+        # The last character may be cut in two; anything else that is no UTF-8 is a fault.
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(raw).lstrip()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8 at byte {error.start}") from None
+    if not text.startswith(("{", "[")):
+        raise Unreadable("not JSON: it begins with neither an object nor a list")
+    depth, end = 0, -1
+    for match in _STRING_BRACKET_OR_COMMA.finditer(text):
+        mark = match[0]
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        elif mark == "," and depth == 1:
+            end = match.start()
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"nested deeper than {MAX_DEPTH}")
+        if depth == 0:
+            raise Unreadable("not JSON: something follows the end of the document")
+    if end < 0 or text[0] == "[":
+        return {}
+    return parse((text[:end] + "}").encode())
 
 
 def storable(value: Json) -> Json:

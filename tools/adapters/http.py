@@ -22,12 +22,14 @@ from tools.adapters.deadline import Clock, DeadlineBackend, TooLate, running
 from tools.bindings import Unbindable, bind
 from tools.contract import Contract, HttpCall, Json, KeySupport
 from tools.outcome import Observation, Seen
-from tools.payload import Unreadable, as_text, parse
+from tools.payload import Unreadable, as_text, parse, whole_members
 from tools.pointers import MISSING
 from tools.url_templates import PLACEHOLDER
 
 _HEADERS_KEPT = ("retry-after", "date", "etag", "content-type", "location", "idempotency-replayed")
 _HEADER_LONGEST = 500
+_SIZE_LONGEST = 15
+_HIGHEST_PORT = 65_535
 _ALWAYS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -191,6 +193,7 @@ class HttpAdapter:
                 answer.status = response.status
                 answer.headers = _kept(response.headers)
                 answer.encoded = _encoding(response.headers)
+                answer.declared = _declared(response.headers)
                 answer.read(response.iter_stream())
             finally:
                 response.close()
@@ -202,6 +205,9 @@ class HttpAdapter:
 
 
 def _core_request(request: httpx2.Request) -> httpcore2.Request:
+    if request.url.port is not None and request.url.port > _HIGHEST_PORT:
+        # The system would take it modulo 65536 and knock at somebody else's door.
+        raise ValueError(f"there is no port {request.url.port}")
     return httpcore2.Request(
         method=request.method,
         url=httpcore2.URL(
@@ -223,6 +229,7 @@ class _Answer:
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     encoded: str = ""
+    declared: int | None = None
     body: bytearray = field(default_factory=bytearray)
     too_large: bool = False
 
@@ -243,10 +250,10 @@ class _Answer:
         return "disconnected" in str(error) or "closed" in str(error)
 
     def observation(self) -> Observation:
-        if self.too_large:
-            return self._with(Seen.TOO_LARGE, f"the body is larger than {self.limit} bytes")
         if self.encoded:
             return self._with(Seen.BAD_BODY, f"the body is encoded as {self.encoded}")
+        if self.too_large:
+            return self._cut_off()
         try:
             parsed = parse(bytes(self.body))
         except Unreadable as error:
@@ -259,6 +266,15 @@ class _Answer:
             body_bytes=len(self.body),
             body_sha256=hashlib.sha256(self.body).hexdigest(),
         )
+
+    def _cut_off(self) -> Observation:
+        """What was whole before the answer grew too large; the rest was never read."""
+        try:
+            members = whole_members(bytes(self.body))
+        except Unreadable:
+            members = None
+        seen = self._with(Seen.TOO_LARGE, f"the body is larger than {self.limit} bytes")
+        return replace(seen, body=members, body_declared=self.declared)
 
     def _with(self, seen: Seen, detail: str) -> Observation:
         raw = bytes(self.body)
@@ -285,6 +301,14 @@ def _kept(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 def _encoding(headers: list[tuple[bytes, bytes]]) -> str:
     values = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
     return ", ".join(value for value in values if value.strip().lower() not in {"", "identity"})[:80]
+
+
+def _declared(headers: list[tuple[bytes, bytes]]) -> int | None:
+    """The size that the answer announces of itself; None when it does not, or not as a number."""
+    for name, value in headers:
+        if name.lower() == b"content-length" and value.isdigit() and len(value) <= _SIZE_LONGEST:
+            return int(value)
+    return None
 
 
 def _not_sent(error: Exception) -> Observation:

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from tools.contract import Contract, Json, PythonCall
 from tools.outcome import Observation, Seen
-from tools.payload import Unreadable, as_text, parse
+from tools.payload import Unreadable, as_text, parse, whole_members
 
 type Callable_ = Callable[..., Json]
 
@@ -131,12 +131,25 @@ def _observation(reply: Reply, limit: int) -> Observation:
     }
     if len(raw) > limit:
         detail = f"the result is larger than {limit} bytes"
-        return Observation(seen=Seen.TOO_LARGE, body_text=as_text(raw), detail=detail, **facts)  # type: ignore[arg-type]
+        return Observation(
+            seen=Seen.TOO_LARGE,
+            body=_members(raw),
+            body_text=as_text(raw),
+            detail=detail,
+            **facts,  # type: ignore[arg-type]
+        )
     try:
         return Observation(seen=Seen.ANSWER, body=parse(raw), **facts)  # type: ignore[arg-type]
     except Unreadable as error:
         detail = f"the result is {error}"
         return Observation(seen=Seen.BAD_BODY, body_text=as_text(raw), detail=detail, **facts)  # type: ignore[arg-type]
+
+
+def _members(raw: bytes) -> Json:
+    try:
+        return whole_members(raw)
+    except Unreadable:
+        return None
 
 
 def _in_child(

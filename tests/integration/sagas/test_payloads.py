@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import http.server
 import json
 import threading
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from sagas import api
+from sagas import api, relay
 from sagas.errors import InvalidInput
 from sagas.facts import RunFacts
 from sagas.models import Run
@@ -124,7 +126,9 @@ USELESS = {
     "nul-in-the-reference": b'{"reservation":"R\\u00001","state":"held"}',
     "a-hundred-thousand-levels": deep(100_000),
     "integer-of-9000-digits": b'{"reservation":"R-1","state":"held","serial":' + b"9" * 9_000 + b"}",
-    "two-megabytes": json.dumps({**GOOD, "note": "x" * 2_000_000}).encode(),
+    "two-megabytes": json.dumps({"note": "x" * 2_000_000, **GOOD}).encode(),
+    "two-megabytes-of-a-list": json.dumps([GOOD] * 40_000).encode(),
+    "two-megabytes-of-a-page": b"<html>" + b"x" * 2_000_000,
 }
 """Answers that prove nothing: the outcome is unknown, and the status query decides."""
 
@@ -229,3 +233,69 @@ def test_an_input_that_cannot_be_stored_starts_nothing(clear_stage: Stage, text:
         api.start_run(actor=AGENT, definition="order_fulfilment", input=given, start_key="unstorable")
 
     assert not Run.objects.exists()
+
+
+LARGE = json.dumps({**GOOD, "echo": "x" * 40_000_000}).encode()
+
+
+def test_a_success_that_goes_on_for_forty_megabytes_is_a_success_with_its_reference(
+    clear_stage: Stage, tool: Tool
+) -> None:
+    tool.body = LARGE
+
+    facts = go(clear_stage)
+
+    action = facts.action("reserve_stock")
+    assert (action.state, action.settled_by, action.provider_ref) == (ActionState.CONFIRMED, "answer", "R-1")
+    assert facts.state is RunState.COMPLETED
+    assert len(tool.reserved) == 1
+    assert action.result == GOOD
+    assert action.compensation is not None
+    assert action.compensation.args == {"reservation": "R-1"}
+    (said,) = [e for e in api.entries(facts.ref) if e.name == "tool.result.truncated"]
+    assert said.after == {
+        "read": 65_537,
+        "declared": len(LARGE),
+        "sha256": hashlib.sha256(LARGE[:65_537]).hexdigest(),
+        "kept": ["reservation", "state"],
+        "provider_ref": "R-1",
+    }
+
+
+def test_a_success_that_ends_before_its_reference_is_asked_for_and_not_repeated(
+    clear_stage: Stage, tool: Tool
+) -> None:
+    tool.body = json.dumps({"echo": "x" * 2_000_000, **GOOD}).encode()
+
+    facts = go(clear_stage)
+
+    action = facts.action("reserve_stock")
+    assert (action.state, action.settled_by) == (ActionState.CONFIRMED, "status query")
+    assert len(tool.reserved) == 1
+    assert "tool.result.truncated" in names(facts)
+
+
+def test_a_compressed_answer_is_never_unpacked(clear_stage: Stage, tool: Tool) -> None:
+    tool.body = gzip.compress(b'{"reservation":"R-1","state":"held","x":"' + b"0" * 10_000_000 + b'"}')
+    tool.headers = {"Content-Encoding": "gzip"}
+
+    facts = go(clear_stage)
+
+    assert facts.action("reserve_stock").settled_by == "status query"
+    assert len(tool.reserved) == 1
+
+
+def test_nothing_large_gets_into_an_entry_an_event_or_a_page(clear_stage: Stage, tool: Tool) -> None:
+    """60 kB that an answer may have are kept in one place: with the step that they answer."""
+    tool.body = json.dumps({**GOOD, "note": "n" * 60_000}).encode()
+
+    facts = go(clear_stage)
+
+    events: list[relay.Event] = []
+    while relay.relay_once(events.append):
+        pass
+    assert events
+    assert max(len(event.data) for event in events) < 40_000
+    assert not any("n" * 1000 in event.data for event in events)
+    assert max(len(json.dumps(e.after)) for e in api.entries(facts.ref)) < 40_000
+    assert facts.action("reserve_stock").result == {**GOOD, "note": "n" * 60_000}

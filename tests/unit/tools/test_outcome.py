@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tools.samples import READ, answer, contract
-from tools.contract import ErrorClass, Meaning
+from tools.contract import ErrorClass, Json, Meaning
 from tools.meanings import may_mean
-from tools.outcome import AnswerStatus, Observation, OutcomeKind, Seen, answer_status, classify
+from tools.outcome import AnswerStatus, Cut, Observation, OutcomeKind, Seen, answer_status, classify
 
 BOOKED = {"booking": "B-1"}
 
@@ -231,3 +231,65 @@ def test_what_the_tool_says_of_its_refusal_is_kept_and_cannot_steer_a_screen() -
     assert classify(contract(), answer(422, {"error": {"deep": 1}, "detail": "no"})).detail == "no"
     assert classify(contract(), answer(422, ["nothing"])).detail == ""
     assert len(classify(contract(), answer(422, {"message": "x" * 9000})).detail) == 300
+
+
+def cut_off(body: Json, status: int = 201) -> Observation:
+    return Observation(
+        seen=Seen.TOO_LARGE,
+        status=status,
+        body=body,
+        body_bytes=65_537,
+        body_sha256="ab",
+        body_declared=40_000_000,
+        key="K-1",
+    )
+
+
+class TestAnAnswerThatWasTooLarge:
+    """What was read before the limit may prove success; what nobody read proves nothing."""
+
+    def test_the_reference_at_its_beginning_proves_success(self) -> None:
+        outcome = classify(contract(), cut_off(BOOKED), in_part=True)
+
+        assert (outcome.kind, outcome.reference, outcome.result) == (OutcomeKind.CONFIRMED, "B-1", BOOKED)
+        assert outcome.cut == Cut(read=65_537, sha256="ab", declared=40_000_000)
+
+    def test_whoever_does_not_allow_it_gets_no_success_out_of_a_part(self) -> None:
+        assert classify(contract(), cut_off(BOOKED)).kind is OutcomeKind.UNKNOWN
+        assert classify(contract(READ), cut_off(BOOKED, 200)).kind is OutcomeKind.TEMPORARY
+
+    @pytest.mark.parametrize("body", [{}, {"room": "12"}, {"booking": 7}, None, {"booking": ""}])
+    def test_without_the_reference_it_is_unknown(self, body: Json) -> None:
+        outcome = classify(contract(), cut_off(body), in_part=True)
+
+        assert (outcome.kind, outcome.error_class) == (OutcomeKind.UNKNOWN, ErrorClass.GARBAGE)
+        assert outcome.cut is not None
+
+    def test_what_its_compensation_needs_has_to_be_there_and_a_default_is_no_help(self) -> None:
+        line = {"from": "result", "pointer": "/line", "default": "none"}
+        undo = {"tool": "free_room", "kind": "restores", "args": {"line": line}}
+
+        assert (
+            classify(contract(compensation=undo), cut_off(BOOKED), in_part=True).kind is OutcomeKind.UNKNOWN
+        )
+        whole = cut_off({**BOOKED, "line": "L-1"})
+        assert classify(contract(compensation=undo), whole, in_part=True).kind is OutcomeKind.CONFIRMED
+
+    def test_another_key_in_the_part_that_was_read_is_no_success(self) -> None:
+        mixed_up = cut_off({**BOOKED, "key": "K-2"})
+
+        assert classify(contract(echo="/key"), mixed_up, in_part=True).kind is OutcomeKind.UNKNOWN
+
+    def test_a_contract_that_asks_for_no_proof_gets_none_from_a_part(self) -> None:
+        assert classify(contract(reference=None), cut_off(BOOKED), in_part=True).kind is OutcomeKind.UNKNOWN
+
+    def test_a_read_is_done_with_what_was_read(self) -> None:
+        outcome = classify(contract(READ), cut_off({}, 200), in_part=True)
+
+        assert (outcome.kind, outcome.result) == (OutcomeKind.CONFIRMED, {})
+
+    @pytest.mark.parametrize("status", [400, 409, 500, 502, 404])
+    def test_an_error_is_judged_by_its_status_as_before(self, status: int) -> None:
+        whole = classify(contract(), replace(cut_off(BOOKED, status), seen=Seen.BAD_BODY, body=None))
+
+        assert classify(contract(), cut_off(BOOKED, status), in_part=True).kind is whole.kind

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.payload import MAX_DEPTH, TEXT_KEPT, Unreadable, as_text, parse
+from tools.payload import MAX_DEPTH, TEXT_KEPT, Unreadable, as_text, parse, whole_members
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53)
@@ -75,3 +75,52 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
 
 def test_the_text_that_is_kept_is_bounded() -> None:
     assert len(as_text(b"x" * (TEXT_KEPT * 2))) == TEXT_KEPT
+
+
+@pytest.mark.parametrize(
+    ("beginning", "members"),
+    [
+        (b'{"id":"o-1","echo":"xxxxxxxx', {"id": "o-1"}),
+        (b'{"id":"o-1","n":12', {"id": "o-1"}),
+        (b'{"id":"a,b","lines":[{"a":1},{"a":2', {"id": "a,b"}),
+        (b'{"id":"a\\",\\"b","deep":{"id":"o-2","x":', {"id": 'a","b'}),
+        (b'{"lines":[1,2,3', {}),
+        (b'[{"id":"o-1"},{"id":"o-2"},', {}),
+        (b'\xef\xbb\xbf {"a":1,"b":"\xc3', {"a": 1}),
+        (b'{"a":"\\ud800","b":', {"a": "\ufffd"}),
+    ],
+)
+def test_of_a_document_that_was_cut_off_only_whole_members_are_kept(
+    beginning: bytes, members: object
+) -> None:
+    assert whole_members(beginning) == members
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"<html>" + b"x" * 100,
+        b"",
+        b'{"a":NaN,"b":',
+        b'{"a":1,"a":2,"b":',
+        b'{"a":\xff,"b":',
+        b"[" * 100_000,
+        b'{"a":1} and more',
+        b'{"a":1},{"b":2',
+    ],
+)
+def test_what_is_no_beginning_of_a_document_is_refused(beginning: bytes) -> None:
+    with pytest.raises(Unreadable):
+        whole_members(beginning)
+
+
+@given(st.dictionaries(st.text(alphabet='abc"\\,{}[]é', max_size=4), JSON, min_size=1, max_size=5), st.data())
+def test_wherever_a_document_is_cut_off_what_is_kept_stood_in_it(
+    document: dict[str, object], data: st.DataObject
+) -> None:
+    raw = json.dumps(document, ensure_ascii=data.draw(st.booleans())).encode()
+    cut = data.draw(st.integers(1, len(raw) - 1))
+
+    members = whole_members(raw[:cut])
+
+    assert members.items() <= parse(raw).items() or members == {n: parse(raw)[n] for n in members}

@@ -117,6 +117,9 @@ _SENTENCES: dict[str, Words] = {
     "run.follow_up.started": gettext_lazy(
         "{who} opened the follow-up of the accepted state as a run of its own."
     ),
+    "tool.result.truncated": gettext_lazy(
+        "The answer about {step} was too large; only its beginning was kept."
+    ),
     "tool.callback.received": gettext_lazy("The provider reported back about {step}."),
     "reconciliation.drift": gettext_lazy("What was read about {step} differs from what is on record."),
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
