@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 from django.db import connection
 
+from sagas import catalogue, faultpoints, lately, planner, queries, vitals
 from sagas import entries as _entries
-from sagas import faultpoints, planner, queries
 from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
 from sagas.escalation import Team
-from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, RunPage, TeamQueue, WaiverFacts
+from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, TeamQueue, WaiverFacts
 from sagas.freezes import freeze, unfreeze
 from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
@@ -60,8 +60,11 @@ __all__ = [
     "Team",
     "alarms",
     "broker_policy",
+    "broker_seen",
+    "calls_lately",
     "check_definition",
     "counts",
+    "database_seen",
     "desk",
     "done",
     "elements",
@@ -79,6 +82,8 @@ __all__ = [
     "next_allowed",
     "now",
     "obstacle",
+    "outbox_seen",
+    "outstanding",
     "owns_tables",
     "preview",
     "publish_contract",
@@ -90,12 +95,14 @@ __all__ = [
     "queue_counts",
     "read_team",
     "receive",
+    "reconciliation_seen",
     "record_replan",
     "retrying",
     "ring",
     "run_facts",
     "run_ref",
     "runs",
+    "runs_lately",
     "signed_call",
     "signoff_desk",
     "signoff_facts",
@@ -104,13 +111,24 @@ __all__ = [
     "start_run",
     "start_steps",
     "strip",
+    "systems_lately",
     "targets",
     "team_queues",
+    "tool",
+    "tool_versions",
+    "tools",
     "transaction",
     "unfreeze",
+    "unknown_steps",
+    "users_of",
     "void_permits_of",
+    "waiting",
     "waivers",
     "word_for_agent",
+    "workers_seen",
+    "workflow",
+    "workflow_versions",
+    "workflows",
 ]
 
 queue = queries.queue
@@ -123,11 +141,25 @@ signoffs_open = queries.signoffs_open
 signoff_facts = queries.facts_of_permit
 handoff_facts = queries.facts_of_handoff
 now = queries.now
-
-
-def runs(*, after: str = "", limit: int = 50, search: str = "", started_by: str = "") -> RunPage:
-    """Runs, newest first, paged by key; `started_by` an actor's id limits them to that actor's own."""
-    return queries.runs(after=after, limit=limit, search=search, started_by=started_by)
+runs = queries.runs
+workflows = catalogue.workflows
+workflow = catalogue.workflow
+workflow_versions = catalogue.workflow_versions
+tools = catalogue.tools
+tool = catalogue.tool
+tool_versions = catalogue.tool_versions
+users_of = catalogue.users_of
+runs_lately = lately.runs_of
+calls_lately = lately.calls_of
+systems_lately = lately.systems
+workers_seen = vitals.workers_seen
+waiting = vitals.waiting
+broker_seen = vitals.broker_seen
+outbox_seen = vitals.outbox_seen
+unknown_steps = vitals.unknown_steps
+outstanding = vitals.outstanding
+reconciliation_seen = vitals.reconciliation_seen
+database_seen = vitals.database_seen
 
 
 def entries(

@@ -183,7 +183,11 @@ def _waived(waiver: lint.Waiver, findings: Sequence[lint.Finding], by: Actor) ->
 
 def waivers_of(name: str, version: int) -> tuple[WaiverFacts, ...]:
     """The errors that were let pass when this version was published. Raises `NotFound`."""
-    row = find_definition(name, version)
+    return waived_in(find_definition(name, version))
+
+
+def waived_in(row: DefinitionVersion) -> tuple[WaiverFacts, ...]:
+    """The errors that were let pass when this stored version was published."""
     return tuple(
         WaiverFacts(
             code=one["code"],

@@ -32,7 +32,17 @@ from sagas.facts import (
 )
 from sagas.ledger import approvals
 from sagas.ledger.desk import open_freezes
-from sagas.models import Action, Attempt, Compensation, Entry, Evidence, Handoff, Permit, Run
+from sagas.models import (
+    Action,
+    Attempt,
+    Compensation,
+    DefinitionVersion,
+    Entry,
+    Evidence,
+    Handoff,
+    Permit,
+    Run,
+)
 from sagas.picture import run_facts, with_history, without_secrets
 from sagas.published import contract_by_id
 from sagas.states import HandoffState, PermitState
@@ -317,15 +327,28 @@ def facts_of_permit(permit_ref: str) -> SignoffFacts:
 # --- Runs and entries -------------------------------------------------------------------------------------------
 
 
-def runs(*, after: str = "", limit: int = 50, search: str = "", started_by: str = "") -> RunPage:
-    """Runs, newest first. `search` is a run's reference, a business reference, or the start of the former."""
-    found = Run.objects.select_related("definition").order_by("-id")
+def runs(
+    *,
+    after: str = "",
+    limit: int = 50,
+    search: str = "",
+    started_by: str = "",
+    workflow: str = "",
+    version: int | None = None,
+) -> RunPage:
+    """Runs, newest first. `search` is a run's reference or a business reference; `workflow` may name a version too.
+
+    Raises `ValueError` for a key that is none.
+    """
+    found = Run.objects.select_related("definition").order_by("-started_at" if workflow else "-id", "-id")
     if started_by:
         found = found.filter(started_by=started_by)
     if search.strip():
         word = search.strip()
         found = found.filter(Q(ref=word) | Q(business_ref=word))
-    if after:
+    if workflow:
+        found = _of_workflow(found, workflow, version, after, limit + 1)
+    elif after:
         found = found.filter(id__lt=_number(after))
     rows = list(found[: limit + 1])
     page = rows[:limit]
@@ -334,11 +357,23 @@ def runs(*, after: str = "", limit: int = 50, search: str = "", started_by: str 
         .exclude(state=HandoffState.RESOLVED)
         .values_list("run_id", "ref")
     )
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now_()")
-        (now,) = cursor.fetchone()
-    following = str(page[-1].pk) if len(rows) > limit else ""
-    return RunPage(rows=tuple(_run_row(row, open_refs) for row in page), after=following, now=now)
+    last = page[-1] if len(rows) > limit else None
+    following = "" if last is None else _cursor(last.started_at, last.pk) if workflow else str(last.pk)
+    return RunPage(rows=tuple(_run_row(row, open_refs) for row in page), after=following, now=now())
+
+
+def _of_workflow(
+    runs: QuerySet[Run], name: str, version: int | None, after: str, limit: int
+) -> QuerySet[Run]:
+    """The newest of each version, found by its index: a workflow that few runs are of costs no more than another."""
+    at, pk = _key(after) if after else (None, None)
+    older = Q() if at is None else Q(started_at__lt=at) | Q(started_at=at, id__lt=pk)
+    versions = DefinitionVersion.objects.filter(name=name, **({"version": version} if version else {}))
+    newest = [
+        runs.filter(older, definition=one).values("pk")[:limit]
+        for one in versions.values_list("pk", flat=True)
+    ]
+    return runs.filter(pk__in=newest[0].union(*newest[1:], all=True)) if newest else runs.none()
 
 
 def _run_row(row: Run, open_refs: Mapping[int, str]) -> RunRow:

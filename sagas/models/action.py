@@ -16,7 +16,7 @@ class Action(models.Model):
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="actions")
     parent = models.ForeignKey("sagas.Action", null=True, on_delete=models.PROTECT, related_name="items")
-    contract = models.ForeignKey("sagas.ContractVersion", on_delete=models.PROTECT)
+    contract = models.ForeignKey("sagas.ContractVersion", on_delete=models.PROTECT, db_index=False)
     step = models.TextField()
     position = models.PositiveIntegerField()
     item = models.TextField(default="")
@@ -57,7 +57,14 @@ class Action(models.Model):
             )
         ]
         indexes = [
-            models.Index(fields=["provider_ref"], name="action_ref", condition=~models.Q(provider_ref=""))
+            models.Index(fields=["provider_ref"], name="action_ref", condition=~models.Q(provider_ref="")),
+            # The calls of a tool, newest first; and what is unknown just now, the oldest first.
+            models.Index(fields=["contract", "id"], name="action_of_contract"),
+            models.Index(
+                fields=["unknown_since"],
+                name="action_unknown",
+                condition=models.Q(unknown_since__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ class Compensation(models.Model):
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="compensations")
     action = models.OneToOneField("sagas.Action", on_delete=models.PROTECT, related_name="compensation")
-    contract = models.ForeignKey("sagas.ContractVersion", on_delete=models.PROTECT)
+    contract = models.ForeignKey("sagas.ContractVersion", on_delete=models.PROTECT, db_index=False)
     tool = models.TextField()
     kind = models.TextField()
     who = models.TextField()
@@ -43,7 +43,8 @@ class Compensation(models.Model):
                 fields=["registered_at"],
                 name="compensation_outstanding",
                 condition=models.Q(state__in=["due", "awaiting_approval", "sent", "unknown", "failed"]),
-            )
+            ),
+            models.Index(fields=["contract", "id"], name="compensation_of_contract"),
         ]
 
     def __str__(self) -> str:

@@ -15,7 +15,9 @@ class Run(models.Model):
     """
 
     ref = models.TextField(unique=True)
-    definition = models.ForeignKey("sagas.DefinitionVersion", on_delete=models.PROTECT, related_name="runs")
+    definition = models.ForeignKey(
+        "sagas.DefinitionVersion", on_delete=models.PROTECT, related_name="runs", db_index=False
+    )
     parent = models.ForeignKey("sagas.Run", null=True, on_delete=models.PROTECT, related_name="remedies")
     state = models.TextField(default=RunState.RUNNING)
     direction = models.TextField(default=Direction.FORWARD)
@@ -60,6 +62,11 @@ class Run(models.Model):
             models.Index(fields=["owner"], name="run_owned", condition=~models.Q(owner="")),
             models.Index(fields=["id"], name="run_held", condition=models.Q(held=True)),
             models.Index(fields=["business_ref"], name="run_business_ref"),
+            # The runs of a version, newest first, and those of it that have not ended.
+            models.Index(fields=["definition", "started_at", "id"], name="run_of_definition"),
+            models.Index(
+                fields=["definition"], name="run_live", condition=models.Q(finished_at__isnull=True)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -91,6 +91,7 @@ def test_the_law_protects_every_inside_of_the_engine() -> None:
     assert modules - open_to_all - set(law["protected_modules"]) == {
         "sagas.api",
         "sagas.facts",
+        "sagas.readings",
         "sagas.states",
         "sagas.errors",
     }

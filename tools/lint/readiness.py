@@ -5,7 +5,7 @@ Answers are read off the contract; what only a trial can show is told by the cal
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,15 +25,24 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One of the ten questions, and what the contract says to it. `number` counts from 1."""
+    """One of the ten questions, and what the contract says to it. `number` counts from 1.
+
+    `template` is a sentence of ours with named `parts`, so that it can be said in another language too.
+    """
 
     number: int
     question: str
     mark: Mark
-    text: str
+    template: str
+    parts: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The answer in English."""
+        return self.template.format(**self.parts)
 
 
-type _Said = tuple[Mark, str]
+type _Said = tuple[Mark, str] | tuple[Mark, str, Mapping[str, str]]
 
 
 def readiness(contract: Contract, *, tried: Collection[str] = ()) -> tuple[Answer, ...]:
@@ -51,8 +60,8 @@ def readiness(contract: Contract, *, tried: Collection[str] = ()) -> tuple[Answe
         ("Has a half-failure been tried out?", _tried(contract, tried)),
     )
     return tuple(
-        Answer(number=number, question=question, mark=mark, text=text)
-        for number, (question, (mark, text)) in enumerate(said, 1)
+        Answer(number=number, question=question, mark=mark, template=template, parts=dict(*parts))
+        for number, (question, (mark, template, *parts)) in enumerate(said, 1)
     )
 
 
@@ -62,7 +71,11 @@ def open_questions(contract: Contract, *, tried: Collection[str] = ()) -> tuple[
 
 
 def _kind(contract: Contract) -> _Said:
-    return Mark.ANSWERED, f"{contract.effect_kind}, {contract.recovery_class}"
+    return (
+        Mark.ANSWERED,
+        "{kind}, {recovery}",
+        {"kind": contract.effect_kind.value, "recovery": contract.recovery_class.value},
+    )
 
 
 def _key(contract: Contract) -> _Said:
@@ -81,7 +94,7 @@ def _confirmation(contract: Contract) -> _Said:
     if not contract.has_effect:
         return Mark.ANSWERED, "it is simply read again"
     if contract.status_query is not None:
-        return Mark.ANSWERED, f"by asking {contract.status_query.tool}"
+        return Mark.ANSWERED, "by asking {tool}", {"tool": contract.status_query.tool}
     if contract.idempotency.support is KeySupport.HONOURED or contract.idempotency.natural:
         return Mark.WEAK, "only by repeating the call"
     if contract.callback is not None:
@@ -93,7 +106,7 @@ def _prior(contract: Contract) -> _Said:
     if not contract.has_effect:
         return Mark.ANSWERED, "nothing is changed"
     if contract.prior_state is not None:
-        return Mark.ANSWERED, f"read by {contract.prior_state.tool} before the call"
+        return Mark.ANSWERED, "read by {tool} before the call", {"tool": contract.prior_state.tool}
     if contract.recovery_class is RecoveryClass.IRREVERSIBLE:
         return Mark.ANSWERED, "nothing could be restored from it"
     if contract.compensation is not None and "prior" not in bindings.sources(contract.compensation.args):
@@ -107,9 +120,10 @@ def _compensation(contract: Contract) -> _Said:
     if not contract.has_effect:
         return Mark.ANSWERED, "there is nothing to make up for"
     if contract.compensation is not None:
-        return Mark.ANSWERED, f"{contract.compensation.tool} {contract.compensation.kind}"
+        made_up = contract.compensation
+        return Mark.ANSWERED, "{tool} {kind}", {"tool": made_up.tool, "kind": made_up.kind.value}
     if contract.recovery_class is RecoveryClass.IRREVERSIBLE:
-        return Mark.WEAK, f"no; it goes to {contract.escalation.to}"
+        return Mark.WEAK, "no; it goes to {team}", {"team": contract.escalation.to}
     if _goes_forward(contract):
         return Mark.WEAK, "no; it is repeated until it works"
     return Mark.OPEN, "not said"
@@ -125,7 +139,7 @@ def _failed_compensation(contract: Contract) -> _Said:
     if not contract.has_effect:
         return Mark.ANSWERED, "there is none"
     if contract.escalation.to:
-        return Mark.ANSWERED, f"it goes to {contract.escalation.to}"
+        return Mark.ANSWERED, "it goes to {team}", {"team": contract.escalation.to}
     if contract.compensation is not None and contract.compensation.verify is not None:
         return Mark.WEAK, "it is noticed by a read and goes to the workflow's team"
     if contract.compensation is None and _goes_forward(contract):
@@ -137,7 +151,7 @@ def _person(contract: Contract) -> _Said:
     if not contract.has_effect:
         return Mark.ANSWERED, "in none"
     if contract.escalation.when:
-        return Mark.ANSWERED, contract.escalation.when
+        return Mark.ANSWERED, "{when}", {"when": contract.escalation.when}
     if contract.compensation is None:
         if _goes_forward(contract) and contract.retry:
             return Mark.WEAK, "when its tries are used up"

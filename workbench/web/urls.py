@@ -5,7 +5,19 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from workbench.web.views import account, case, freeze, queue, runs, search, session, signoffs, trail
+from workbench.web.views import (
+    account,
+    case,
+    freeze,
+    queue,
+    runs,
+    search,
+    session,
+    signoffs,
+    tools,
+    trail,
+    workflows,
+)
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -27,6 +39,12 @@ urlpatterns = [
     path("signoffs/<str:ref>/reject/", signoffs.decide, {"verb": "reject"}, name="signoff-reject"),
     path("runs/", runs.runs, name="runs"),
     path("runs/<str:ref>/", runs.run, name="run"),
+    path("workflows/", workflows.workflows, name="workflows"),
+    path("workflows/<str:name>/", workflows.workflow, name="workflow"),
+    path("workflows/<str:name>/v<int:version>/", workflows.workflow, name="workflow-version"),
+    path("tools/", tools.tools, name="tools"),
+    path("tools/<str:name>/", tools.tool, name="tool"),
+    path("tools/<str:name>/v<int:version>/", tools.tool, name="tool-version"),
     path("search/", search.search, name="search"),
     path("freeze/", freeze.freeze, name="freeze"),
     path("freeze/now/", freeze.act, {"verb": "freeze"}, name="freeze-now"),

@@ -95,7 +95,17 @@ def test_fifty_of_a_thousand_rows_come_within_the_time_and_with_as_many_queries_
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [("/handoffs/", 12), ("/handoffs/{ref}/", 32), ("/handoffs/{ref}/trail/", 20), ("/runs/", 12)],
+    [
+        ("/handoffs/", 12),
+        ("/handoffs/{ref}/", 32),
+        ("/handoffs/{ref}/trail/", 20),
+        ("/runs/", 12),
+        ("/runs/?workflow=orders", 14),
+        ("/workflows/", 12),
+        ("/workflows/orders/", 14),
+        ("/tools/", 12),
+        ("/tools/send_notice/", 14),
+    ],
 )
 def test_a_page_asks_a_fixed_number_of_questions(
     maya: Client, unknown_notice: RunFacts, path: str, most: int

@@ -26,8 +26,10 @@ class InForce:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The page. `why_not_*` is the server's reason, "" where it may be done."""
+    """The page. `why_not_*` is the server's reason, "" where it may be done; `applies_to` what the form would freeze."""
 
+    applies_to: str
+    heading: str
     in_force: tuple[InForce, ...]
     freeze_fields: tuple[Field, ...]
     lift_fields: tuple[Field, ...]
@@ -52,9 +54,14 @@ def page(
     why_not: Mapping[str, str],
     command_id: str,
     clock: Clock,
+    applies_to: str = "all",
 ) -> Page:
     """What is frozen and both forms."""
     return Page(
+        applies_to=applies_to,
+        heading=_("Freeze the whole system")
+        if applies_to == "all"
+        else _("Freeze {where}").format(where=applies_to),
         in_force=tuple(
             InForce(
                 id=freeze.id,

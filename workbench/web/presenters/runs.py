@@ -170,22 +170,40 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Only:
+    """Which runs are asked for: by a reference, by a workflow, by one version of it."""
+
+    search: str = ""
+    workflow: str = ""
+    version: int | None = None
+
+    @property
+    def said(self) -> str:
+        """The workflow as people write it, "" for all of them."""
+        return f"{self.workflow} v{self.version}" if self.version else self.workflow
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunList:
-    """The list, newest first."""
+    """The list, newest first. `all_url` leads to the runs of all workflows."""
 
     rows: tuple[Row, ...]
-    search: str
+    only: Only
+    workflow_url: str
+    all_url: str
     next_url: str
     first_url: str
 
 
-def run_list(page: RunPage, *, search: str, after: str, clock: Clock) -> RunList:
+def run_list(page: RunPage, *, only: Only, after: str, clock: Clock) -> RunList:
     """A page of runs."""
     return RunList(
         rows=tuple(_row(row, clock) for row in page.rows),
-        search=search,
-        next_url=_address(search, page.after) if page.after else "",
-        first_url=_address(search, "") if after else "",
+        only=only,
+        workflow_url=reverse("workflow", args=[only.workflow]) if only.workflow else "",
+        all_url=_address(Only(search=only.search)) if only.workflow else "",
+        next_url=_address(only, page.after) if page.after else "",
+        first_url=_address(only) if after else "",
     )
 
 
@@ -203,6 +221,7 @@ def _row(row: RunRow, clock: Clock) -> Row:
     )
 
 
-def _address(search: str, after: str) -> str:
-    asked = {**({"q": search} if search else {}), **({"after": after} if after else {})}
-    return f"{reverse('runs')}?{urlencode(asked)}"
+def _address(only: Only, after: str = "") -> str:
+    asked = {"q": only.search, "workflow": only.workflow, "version": only.version, "after": after}
+    said = urlencode({name: value for name, value in asked.items() if value})
+    return f"{reverse('runs')}?{said}" if said else reverse("runs")

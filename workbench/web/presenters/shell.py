@@ -27,6 +27,7 @@ SHEETS = tuple(
         "case",
         "decide",
         "signoffs",
+        "setup",
         "print",
     )
 )
@@ -131,7 +132,14 @@ def _nav(section: str, counts: Mapping[str, int], signoffs: int) -> tuple[NavGro
         count=capped(signoffs) if signoffs else "",
     )
     runs = NavLink(name=_("Runs"), url=reverse("runs"), icon="flow", current=section == "runs")
-    return (NavGroup(name=_("Work"), links=(handoffs, waiting, runs)),)
+    set_up = tuple(
+        NavLink(name=name, url=reverse(page), icon=icon, current=section == page)
+        for page, name, icon in (("workflows", _("Workflows"), "doc"), ("tools", _("Tools"), "plug"))
+    )
+    return (
+        NavGroup(name=_("Work"), links=(handoffs, waiting, runs)),
+        NavGroup(name=_("Set up"), links=set_up),
+    )
 
 
 def _banner(freeze: FreezeFacts, clock: Clock) -> FreezeBanner:

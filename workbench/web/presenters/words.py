@@ -115,6 +115,18 @@ COMPENSATION_KINDS: dict[str, Words] = {
     "mitigates": _("only limits harm, the effect stays"),
 }
 
+WHO: dict[str, Words] = {
+    "automatic": _("the system, by itself"),
+    "approval": _("the system, once an approver has signed"),
+    "human": _("a person orders it"),
+}
+
+ON_FAILURE: dict[str, Words] = {
+    "compensate": _("refused: what was done before is compensated"),
+    "handoff": _("refused: a person decides"),
+    "continue": _("refused: the run goes on"),
+}
+
 VIEWS: tuple[tuple[str, Words], ...] = (
     ("open", _("Needs a decision")),
     ("mine", _("Mine")),

@@ -58,6 +58,7 @@ def _page(
         why_not={verb: _why_not(reader, SYSTEM_COMMANDS[verb].permission) for verb in SYSTEM_COMMANDS},
         command_id=uuid.uuid4().hex,
         clock=reader.clock,
+        applies_to=_where(reader),
     )
     note = results.result(result, step="", url="", clock=reader.clock) if result else None
     status = result.http_status if result else 200
@@ -68,3 +69,9 @@ def _page(
 def _why_not(reader: Reader, permission: Permission) -> str:
     refusal = why_not_permitted(actor=reader.actor, roles=reader.roles, permission=permission)
     return str(refusal.sentence) if refusal else ""
+
+
+def _where(reader: Reader) -> str:
+    """The place that a link to this page names; the command itself judges it."""
+    asked = reader.request.POST.get("applies_to") or reader.request.GET.get("applies_to", "")
+    return asked if asked.startswith(("tool:", "workflow:", "team:")) and len(asked) <= 200 else "all"

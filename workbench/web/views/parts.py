@@ -1,4 +1,4 @@
-"""Small parts that several views send along with their own."""
+"""Small parts that several views share: what they send along with their own, and what they read alike."""
 
 from __future__ import annotations
 
@@ -8,3 +8,9 @@ from workbench.web.page import Reader, frame, part
 def freeze_banner(reader: Reader) -> bytes:
     """The freeze banner for a page that shows an older one."""
     return part(reader, "components/freeze_slot.html", {"shell": frame(reader, "")}).content
+
+
+def version_below(reader: Reader) -> int | None:
+    """The key of a page of versions: only those below this number; None for the newest ones."""
+    below = reader.request.GET.get("below", "")
+    return int(below) if below.isascii() and below.isdigit() and len(below) < 10 else None

@@ -20,13 +20,22 @@ UNNAMED = ("ad_hoc", "follow_up")
 @require_GET
 @reads()
 def runs(reader: Reader) -> HttpResponse:
-    """All runs, newest first."""
-    search, after = reader.request.GET.get("q", "").strip()[:200], reader.request.GET.get("after", "")[:200]
+    """All runs, newest first, or those of a workflow or of one version of it."""
+    asked = reader.request.GET
+    search, after = asked.get("q", "").strip()[:200], asked.get("after", "")[:200]
+    workflow, version = asked.get("workflow", "")[:200], asked.get("version", "")
+    only = words.Only(
+        search=search,
+        workflow=workflow,
+        version=int(version)
+        if workflow and version.isascii() and version.isdigit() and len(version) < 10
+        else None,
+    )
     try:
-        page = api.runs(after=after, limit=PAGE, search=search)
+        page = api.runs(after=after, limit=PAGE, search=search, workflow=workflow, version=only.version)
     except ValueError as error:
         raise BadRequest(str(error)) from error
-    shown = words.run_list(page, search=search, after=after, clock=reader.clock)
+    shown = words.run_list(page, only=only, after=after, clock=reader.clock)
     return render(reader, "runs/list.html", {"runs": shown}, section="runs")
 
 
