@@ -83,7 +83,8 @@ def perform(order: Call | Ask, world: World) -> Seen:
 def _about(order: Call | Ask) -> dict[str, str]:
     """What an order is about, for the fault points."""
     direction = "forward" if order.compensation_id is None else "compensation"
-    return {"run": order.key.partition(".")[0], "tool": order.contract.tool, "direction": direction}
+    about = order.asked_of if isinstance(order, Ask) and order.asked_of is not None else order.contract
+    return {"run": order.key.partition(".")[0], "tool": about.tool, "direction": direction}
 
 
 def _call(order: Call, world: World) -> Answered:

@@ -13,7 +13,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,9 @@ def read(text: str) -> list[Plan]:
     return [Plan(**one) for one in given]
 
 
+type Listener = Callable[[str, Mapping[str, str]], None]
+
+_listeners: list[Listener] = []
 _plans: list[Plan] = read(os.environ[VARIABLE]) if ARMED else []
 _lock = threading.Lock()
 
@@ -222,6 +226,16 @@ def plan(*plans: Plan) -> None:
         raise BadPlan(f"this process was started without {VARIABLE}")
     with _lock:
         _plans[:] = plans
+
+
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Have everything that is reached told to `listener` for the length of a block: point, and what it is about."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 @dataclass
@@ -279,6 +293,8 @@ def after_commit() -> None:
 
 
 def _planned(point: str, about: Mapping[str, str]) -> Plan | None:
+    for listener in _listeners:
+        listener(point, about)
     with _lock:
         return next((one for one in _plans if one.fits(point, about)), None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -39,7 +40,8 @@ class Recovery:
     contact with the database it waits one lease more, because nobody could beat meanwhile (engine.md, section 4).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._last: dict[str, tuple[int, float]] = {}
 
     def contact_lost(self) -> None:
@@ -48,7 +50,7 @@ class Recovery:
 
     def look(self) -> int:
         """Bury whoever is dead by both clocks; returns the runs freed."""
-        now, freed = time.monotonic(), 0
+        now, freed = self._clock(), 0
         seen: dict[str, tuple[int, float]] = {}
         for pulse in workers.pulses():
             beats, since = self._last.get(pulse.owner, (pulse.beats, now))

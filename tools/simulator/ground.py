@@ -18,10 +18,10 @@ KINDS = {"plain": True, "keyed": True, "natural": False, "asked": False, "blind"
 
 
 def place(tables: Tables, call: Call) -> Answer:
-    """Put something into a slot; a second call puts in a second one."""
-    about, slot = call.text("about"), call.text("slot")
-    body = {"placement": tables.next_id("P-"), "about": about, "slot": slot, "state": "placed"}
-    return made(tables, call, kind="placement", business=about, parent=slot, body=body)
+    """Put something into a place; a second call puts in a second one."""
+    about = call.text("about")
+    body = {"placement": tables.next_id("P-"), "about": about, "state": "placed"}
+    return made(tables, call, kind="placement", business=about, parent=about, body=body)
 
 
 def lift(tables: Tables, call: Call) -> Answer:
@@ -33,10 +33,10 @@ def lift(tables: Tables, call: Call) -> Answer:
 
 
 def find_placement(tables: Tables, call: Call) -> Answer:
-    """A placement by its number, by the key that made it, or else what lies in a slot."""
+    """A placement by its number, by the key that made it, or else what lies in a place."""
     if call.query.get("placement") or call.query.get("key"):
         return found(either(tables, call, "placement", "placement"), "placement")
-    return found(_first(tables.of("placement", call.query.get("slot", ""))), "placement")
+    return found(_first(tables.of("placement", call.query.get("about", ""))), "placement")
 
 
 def find_lifting(tables: Tables, call: Call) -> Answer:

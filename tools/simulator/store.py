@@ -209,6 +209,10 @@ class Tables:
             row["detail"] = json.loads(row["detail"])
         return rows
 
+    def last(self) -> int:
+        """The number of the last record; 0 when there is none."""
+        return int(self.db.execute("SELECT coalesce(max(seq), 0) FROM ledger").fetchone()[0])
+
     # -- answers kept for a key ------------------------------------------------------------------------
     def kept_answer(self, tool: str, key: str) -> tuple[str, int, Json] | None:
         """(request digest, status, body) of the first answer to this key, or None."""

@@ -1,0 +1,89 @@
+"""One worker without pool, bell or threads, in the very process that calls it: for the proving ground.
+
+Drives and recovers single runs with the engine's own claim, executor and recovery; decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import OperationalError, connection
+
+from sagas import executor, faultpoints
+from sagas.ledger import advance, workers
+from sagas.models import Run
+from sagas.states import RunState
+from sagas.sweep import Recovery
+from sagas.tx import retrying
+from tools.world import World
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How a run stands: who holds it, and in how many seconds of the database's clock it is due (None = never)."""
+
+    state: RunState
+    owner: str
+    due_in_s: float | None
+
+
+class Alone:
+    """A worker that does one thing at a time. It belongs to the process that makes it until `reborn` in another."""
+
+    def __init__(self) -> None:
+        self.world = World(settings.TOOL_SYSTEMS)
+        self.owner = ""
+
+    def reborn(self) -> None:
+        """Begin a new incarnation, as a process that has just started does."""
+        self.owner = workers.enrol("alone")
+
+    def step(self, run_ref: str) -> bool:
+        """Claim this run and drive it until nothing is to be done. False: it is not due, or somebody holds it."""
+        if not self.owner or not workers.beat(self.owner):
+            self.reborn()
+        run_id = Run.objects.values_list("pk", flat=True).get(ref=run_ref)
+        try:
+            claimed = retrying(lambda: advance.claim_run(run_id, self.owner))
+        except OperationalError:
+            # Whether the claim was made is not known: its lease runs out, and recovery finds what it held.
+            connection.close()
+            self.owner = ""
+            return True
+        if claimed is None:
+            return False
+        faultpoints.reach("pool.claimed", run=run_ref)
+        executor.drive(*claimed, self.world)
+        return True
+
+
+def standing(run_ref: str) -> Standing | None:
+    """How a run stands now; None: there is no such run."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT state, owner, extract(epoch FROM due_at - now_()) FROM sagas_run WHERE ref = %s",
+            [run_ref],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    return Standing(state=RunState(row[0]), owner=row[1], due_in_s=None if row[2] is None else float(row[2]))
+
+
+class Undertaker:
+    """Recovery on a clock of its own, which is put forward together with the database's."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._recovery = Recovery(clock=lambda: self._now)
+
+    def look(self) -> int:
+        """Look, wait a full lease on this clock, look again: buries whoever is dead by both clocks."""
+        freed = self._recovery.look()
+        self._now += workers.LEASE_S
+        return freed + self._recovery.look()
+
+
+LEASE_S = workers.LEASE_S
+"""Seconds that a lease runs."""
