@@ -11,9 +11,9 @@ from typing import Any
 
 from workbench.labs.chaos.contracts import KIND, KINDS, PLAIN, SETTLE_S, Kind
 
-POSITIONS = {"first": 1, "middle": 2, "last": 3}
+POSITIONS = {"first": (1, 2), "middle": (2, 3), "last": (2, 2)}
+"""Number of the struck step, and how many steps there are."""
 DIRECTIONS = ("forward", "compensation")
-STEPS = 3
 
 type Rule = dict[str, Any]
 
@@ -108,7 +108,12 @@ class Cell:
     @property
     def place(self) -> int:
         """The number of the struck step, from 1."""
-        return POSITIONS[self.position]
+        return POSITIONS[self.position][0]
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are; where the run is to turn back, one more is refused after them."""
+        return POSITIONS[self.position][1]
 
     @property
     def tool(self) -> str:
@@ -122,7 +127,7 @@ class Cell:
 
     def tools(self) -> list[str]:
         """The tools of its steps."""
-        plain = [f"place_{PLAIN}"] * STEPS
+        plain = [f"place_{PLAIN}"] * self.steps
         plain[self.place - 1] = f"place_{self.kind}"
         return plain
 
@@ -134,7 +139,9 @@ class Cell:
         for read in ("find_placement", "find_lifting", "get_line"):
             rules += [{"tool": read, "match": slot, "per": "rule", **rule} for rule in self.does.query]
         if self.back:
-            rules.append({"tool": f"place_{PLAIN}", "match": slot_of(about, STEPS + 1), "mode": "refuse"})
+            rules.append(
+                {"tool": f"place_{PLAIN}", "match": slot_of(about, self.steps + 1), "mode": "refuse"}
+            )
         return rules
 
 

@@ -45,7 +45,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(name="later", honours_key=True, query="key", place="provision_line", lift="release_line"),
 )
 KIND = {kind.name: kind for kind in KINDS}
-_PLAIN = Kind(name=PLAIN, honours_key=True, query="key")
+_PLAIN = Kind(name=PLAIN, honours_key=True)
 
 ERRORS = {
     "schema": {"type": "object", "required": ["error"]},

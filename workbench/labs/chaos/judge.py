@@ -11,7 +11,7 @@ from typing import Any
 
 from sagas.facts import ActionFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, RunState
-from workbench.labs.chaos.cells import STEPS, Cell, slot_of
+from workbench.labs.chaos.cells import Cell, slot_of
 
 FAULTS = ("lost", "doubled", "false-confirmed", "false-rejected", "stuck", "disordered", "unregistered")
 
@@ -55,10 +55,12 @@ def judge(cell: Cell, facts: RunFacts | None, about: str, records: Records) -> V
         verdict.add("lost", "there is no such run")
         return verdict
     steps = {action.step: action for action in facts.actions}
-    for number in range(1, STEPS + 1):
+    for number in range(1, cell.steps + 1):
         seen = _outside(records, slot_of(about, number))
         _judge_step(verdict, cell, steps[f"s{number}"], seen, struck=number == cell.place)
-    _judge_end(verdict, facts, sum(_outside(records, slot_of(about, n)).net for n in range(1, STEPS + 1)))
+    _judge_end(
+        verdict, cell, facts, sum(_outside(records, slot_of(about, n)).net for n in range(1, cell.steps + 1))
+    )
     _judge_rest(verdict, cell, facts)
     _judge_order(verdict, facts, about, records)
     return verdict
@@ -109,11 +111,11 @@ def _compensation_open(action: ActionFacts) -> bool:
     return action.compensation is not None and action.compensation.state is CompensationState.UNKNOWN
 
 
-def _judge_end(verdict: Verdict, facts: RunFacts, net: int) -> None:
+def _judge_end(verdict: Verdict, cell: Cell, facts: RunFacts, net: int) -> None:
     """Law 7: an end state is about effects left in the world."""
     match facts.state:
-        case RunState.COMPLETED if net != STEPS:
-            verdict.add("false-confirmed", f"completed with {net} of {STEPS} effects")
+        case RunState.COMPLETED if net != cell.steps:
+            verdict.add("false-confirmed", f"completed with {net} of {cell.steps} effects")
         case RunState.COMPENSATED | RunState.FAILED_CLEAN if net != 0:
             verdict.add("false-rejected", f"{facts.state} with {net} effects left")
         case RunState.CLOSED_ACCEPTED:

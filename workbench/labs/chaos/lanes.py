@@ -173,7 +173,9 @@ class Lanes:
 def _publish() -> None:
     for document in documents():
         api.publish_contract(contract_from_document(document), actor=PUBLISHER)
-    waivers = [lint.Waiver(code="W103", reason="What such a tool does when it is struck is what is looked at here.")]
+    waivers = [
+        lint.Waiver(code="W103", reason="What such a tool does when it is struck is what is looked at here.")
+    ]
     for cell in {cell.workflow: cell for cell in cells()}.values():
         workflow = definition_from_document(definition(cell.workflow, cell.tools(), refused=cell.back))
         waived = waivers if cell.kind in ("asked", "blind") else ()
