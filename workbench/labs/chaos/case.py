@@ -12,7 +12,6 @@ from workbench.labs.chaos.cells import Cell
 
 type Reached = tuple[str, Mapping[str, str]]
 
-NTH_MOST = 2
 AGAIN = ("sweep.before_commit", "sweep.after_commit", "sweep.commit_lost", "sweep.between_runs")
 _AGAIN_AFTER = ("sent.after_commit", "call.answered")
 
@@ -51,28 +50,29 @@ class Strike:
 def strikes(cell: Cell, reached: Sequence[Reached]) -> Iterator[Strike]:
     """Every strike that a cell allows, from what its own run without a fault has reached.
 
-    Of the struck call every point, at most `NTH_MOST` times each; of points that belong to no call those around it.
+    Of the struck call every point, the first time it is reached; of points that belong to no call those around it.
+    In one position the process that recovers is struck in its turn.
     """
     direction = "compensation" if cell.back else "forward"
     own = [place for place, (_, about) in enumerate(reached) if _is_own(about, cell, direction)]
     if not own:
         return
-    first, last = own[0] - 4, own[-1] + 8
+    first, last = own[0] - 4, own[-1] + 6
     counted: Counter[tuple[str, str]] = Counter()
     for place, (point, about) in enumerate(reached):
         is_own = _is_own(about, cell, direction)
         counted[point, ""] += 1
         if is_own:
             counted[point, cell.tool] += 1
-            if (nth := counted[point, cell.tool]) <= NTH_MOST:
-                yield from _with_again(Strike(point=point, tool=cell.tool, direction=direction, nth=nth))
+            if counted[point, cell.tool] == 1:
+                yield from _with_again(cell, Strike(point=point, tool=cell.tool, direction=direction))
         elif not about.get("tool") and first <= place <= last:
             yield Strike(point=point, nth=counted[point, ""])
 
 
-def _with_again(strike: Strike) -> Iterator[Strike]:
+def _with_again(cell: Cell, strike: Strike) -> Iterator[Strike]:
     yield strike
-    if strike.point in _AGAIN_AFTER and strike.nth == 1:
+    if strike.point in _AGAIN_AFTER and cell.position == "middle":
         for again in AGAIN:
             yield Strike(**{**vars(strike), "again": again})
 

@@ -22,13 +22,12 @@ type Rule = dict[str, Any]
 class Behaviour:
     """What the world does with the struck call: `call` rules, and `query` rules for whoever asks about it.
 
-    `harmless`: no call of it ever takes effect. `silent`: it never gives a clear answer, however often it is called.
-    `refuses`: it says no for good.
+    `silent`: it never gives an answer that is clear under the contract, however often it is called. `refuses`: it
+    says no for good.
     """
 
     call: tuple[Rule, ...] = ()
     query: tuple[Rule, ...] = ()
-    harmless: bool = False
     silent: bool = False
     refuses: bool = False
     only: frozenset[str] = frozenset()
@@ -44,11 +43,11 @@ _LATER = frozenset({"later"})
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
     "ok": Behaviour(),
-    "refuse": Behaviour(call=({"mode": "refuse"},), harmless=True, refuses=True),
-    "not_found": Behaviour(call=({"mode": "not_found"},), harmless=True, refuses=True),
+    "refuse": Behaviour(call=({"mode": "refuse"},), refuses=True),
+    "not_found": Behaviour(call=({"mode": "not_found"},), silent=True),
     "fail_before": Behaviour(call=_once("fail_before")),
     "fail_after": Behaviour(call=_once("fail_after")),
-    "always_fails": Behaviour(call=({"mode": "fail_before"},), harmless=True, silent=True),
+    "always_fails": Behaviour(call=({"mode": "fail_before"},), silent=True),
     "no_answer": Behaviour(call=_once("reset")),
     "applied_no_answer": Behaviour(call=_APPLIED_UNANSWERED),
     "never_answers": Behaviour(call=({"mode": "reset", "applied": True},), silent=True),
@@ -68,7 +67,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "query_garbage": Behaviour(
         call=_APPLIED_UNANSWERED, query=({"mode": "garbage", "for_s": 4.0},), only=_ASKED
     ),
-    "job_fails": Behaviour(call=({"mode": "job_fails"},), harmless=True, refuses=True, only=_LATER),
+    "job_fails": Behaviour(call=({"mode": "job_fails"},), refuses=True, only=_LATER),
     **{
         f"callback_{how}": Behaviour(call=({"mode": f"callback_{how}"},), only=_LATER)
         for how in ("duplicate", "stale", "never", "forged")

@@ -17,7 +17,7 @@ FAULTS = ("lost", "doubled", "false-confirmed", "false-rejected", "stuck", "diso
 
 type Records = Sequence[dict[str, Any]]
 
-_CLEAR = frozenset({400, 404, 409, 422, 429, 503})
+_CLEAR = frozenset({400, 422, 429})
 """Answers by which these contracts say that nothing happened."""
 
 
@@ -40,7 +40,6 @@ class Outside:
     done: int
     undone: int
     doubtful: int
-    refused: bool
 
     @property
     def net(self) -> int:
@@ -75,7 +74,6 @@ def _outside(records: Records, slot: str) -> Outside:
         done=effects.count("do"),
         undone=effects.count("compensate"),
         doubtful=sum(answers.get(call) not in _CLEAR for call in calls),
-        refused=any(answers.get(call) in _CLEAR or answers.get(call) == 500 for call in calls),
     )
 
 

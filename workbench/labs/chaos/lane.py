@@ -1,8 +1,9 @@
 """One lane of the matrix: plays cells on a database and a world of its own, one case after another.
 
 `python -m workbench.labs.chaos.lane` reads orders, a JSON object a line: {"cell": [kind, behaviour, position,
-direction], "only": text, "most": number or null}, and answers an outcome a line, then {"played": number of cases}.
-Each case forks one preloaded child that drives the run until the strike kills it; the lane recovers and judges.
+direction], "only": text, "points": list, "most": number or null}. It answers an outcome a line, then {"played":
+number of cases}. Each case forks one preloaded child that drives the run until the strike kills it; the lane recovers
+and judges.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def main() -> None:
         kind, behaviour, position, direction = order["cell"]
         cell = Cell(kind=kind, behaviour=behaviour, position=position, direction=direction)
         played = 0
-        for outcome in player.play(cell, only=order["only"], most=order["most"]):
+        for outcome in player.play(
+            cell, only=order["only"], points=frozenset(order["points"]), most=order["most"]
+        ):
             print(json.dumps(asdict(outcome)), flush=True)
             played += 1
         print(json.dumps({"played": played}), flush=True)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Self
@@ -55,11 +55,14 @@ class Lane:
             text=True,
         )
 
-    def play(self, cell: Cell, *, only: str = "", most: int | None = None) -> Iterator[Outcome]:
+    def play(
+        self, cell: Cell, *, only: str = "", points: Iterable[str] = (), most: int | None = None
+    ) -> Iterator[Outcome]:
         """Have a cell played. Raises `RuntimeError` when the lane ends instead."""
         order = {
             "cell": [cell.kind, cell.behaviour, cell.position, cell.direction],
             "only": only,
+            "points": list(points),
             "most": most,
         }
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018

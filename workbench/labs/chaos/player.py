@@ -47,14 +47,19 @@ class Player:
         self._undertaker = alone.Undertaker()
         self._client = Client(SERVER_NAME="localhost")
 
-    def play(self, cell: Cell, *, only: str = "", most: int | None = None) -> Iterator[Outcome]:
-        """The cell without a fault, then struck wherever it came by; `only` those whose coordinates begin so.
+    def play(
+        self, cell: Cell, *, only: str = "", points: frozenset[str] = frozenset(), most: int | None = None
+    ) -> Iterator[Outcome]:
+        """The cell without a fault, then struck wherever it came by.
 
-        `most`: as many of them, drawn by the cell's name, so that the same are drawn again.
+        `only` those whose coordinates begin so, at these `points`, and at `most` so many of them, drawn by the cell's
+        name, so that the same are drawn again.
         """
         reached: list[Reached] = []
         yield self._case(cell, None, lambda point, about: reached.append((point, dict(about))))
         found = [one for one in strikes(cell, reached) if case_name(cell, one).startswith(only)]
+        if points:
+            found = [one for one in found if points & {one.point, one.again}]
         if most is not None and most < len(found):
             found = random.Random(cell.name).sample(found, most)  # noqa: S311  replayable, not secret
         for strike in found:
