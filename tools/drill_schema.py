@@ -300,6 +300,7 @@ _CALLBACK_ARGS = object_of(
         "by": _one_of(("key", "ref", "both"), "how the callback names the call"),
         "sent_s": {"type": "number", "description": "the sender's time, in seconds after the start"},
         "version": _count("the sender's version"),
+        "settles": _yes("whether it is true: a stale or wrong one says what has not become of it"),
         "forged": _yes("whether it is signed with another secret"),
     },
     "what a callback says",
@@ -325,7 +326,11 @@ _FAULT_KINDS: Mapping[str, tuple[list[str], Json]] = {
     ),
     "commit_delayed": (
         ["of", "seconds"],
-        {"of": _one_of(words.STORED, "whose commit"), "seconds": _number("seconds of the wall clock")},
+        {
+            "of": _one_of(words.STORED, "whose commit"),
+            "seconds": _number("seconds of the wall clock"),
+            "bells": _yes("whether wake-up messages come in meanwhile"),
+        },
     ),
     "clock_forward": (["seconds"], {"seconds": _number("seconds")}),
     "publish_definition": (["change"], {"change": _CHANGE}),
@@ -339,6 +344,7 @@ _FAULT_KINDS: Mapping[str, tuple[list[str], Json]] = {
         {"step": STEP_ID, "item": ITEM_ID, "becomes": _one_of(("gone", "undone"), "what it is now")},
     ),
     "heal": (["of"], {"of": OF}),
+    "answer": (["of", "answer"], {"of": OF, "answer": _QUERY_ANSWER}),
 }
 _FAULT = _tagged(
     "what",

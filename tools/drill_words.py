@@ -154,6 +154,7 @@ FAULTS: Mapping[str, str] = {
     "third_party": "somebody else changes what a step made: `becomes` gone or undone",
     "system_down": "the systems behind the tools refuse every connection",
     "system_up": "they are back",
+    "answer": "from now on a query of `of` is told this",
     "heal": "from now on every call of `of` goes well",
     "note": "nothing: a mark that a claim can refer to",
 }

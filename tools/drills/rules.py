@@ -112,7 +112,7 @@ class _Checker:
             yield from self._known(fault["actor"], self.actors, "actor", (*here, "actor"))
         if "step" in fault:
             yield from self._known(fault["step"], self.steps, "step", (*here, "step"))
-        if fault["what"] == "heal":
+        if fault["what"] in ("heal", "answer"):
             yield from self._call(fault["of"], (*here, "of"))
 
     def _commands(self) -> Iterator[Fault]:

@@ -33,6 +33,7 @@ REASON = "Looked into it with the system outside."
 NOBODYS = frozenset({"agent", "api", "callback"})
 CASTING = Actor(kind=ActorKind.SYSTEM, id="drill", name="Drill", role="system")
 HOST = "localhost"
+_OUTCOMES = {"done": "done", "failed": "denied", "withdrawn": "denied"}
 
 
 def enlist(score: Score) -> None:
@@ -330,10 +331,8 @@ class Asker:
             body["at"] = at.isoformat()
         if "version" in given:
             body["version"] = given["version"]
-        if state == "done":
-            self._settle(place, "done")
-        if state in ("failed", "withdrawn"):
-            self._settle(place, "denied")
+        if given.get("settles", True) and state in _OUTCOMES:
+            self._settle(place, _OUTCOMES[state])
         raw = json.dumps(body).encode()
         secret = "somebody else's" if given.get("forged") else self._ground.secret
         header = signature(secret, int(datetime.now(UTC).timestamp()), raw)

@@ -186,6 +186,8 @@ class Mischief:
 
     def _commit_delayed(self, fault: Mapping[str, Json], part: Part | None) -> None:
         self._trigger(fault, part, f"PERFORM pg_sleep({float(fault['seconds'])})", deferred=True)
+        if fault.get("bells"):
+            threading.Thread(target=_keep_ringing, args=(float(fault["seconds"]) * 3,), daemon=True).start()
 
     def _trigger(self, fault: Mapping[str, Json], part: Part | None, act: str, *, deferred: bool) -> None:
         table = _TABLES[str(fault["of"])]
@@ -282,8 +284,22 @@ class Mischief:
             if (part is None or one is part) and concerns(fault, one.id):
                 self._arena.outside.heal(tool, match=about(one.case, step))
 
+    def _answer(self, fault: Mapping[str, Json], part: Part | None) -> None:
+        step, _, direction = str(fault["of"]).partition(".")
+        tool = self._score.names.call(self._score.drill.step(step), direction)
+        for one in [part] if part is not None else self._score.parts:
+            told = {"mode": "ok", "told": {"answer": dict(fault["answer"])}}
+            self._arena.outside.plan({"tool": tool, "match": about(one.case, step), **told})
+
     def _note(self, fault: Mapping[str, Json], part: Part | None) -> None:
         del fault, part
+
+
+def _keep_ringing(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        api.ring("")
+        time.sleep(0.2)
 
 
 def change_roles(person: User, roles: list[str], by: Actor) -> None:

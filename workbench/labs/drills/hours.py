@@ -58,7 +58,7 @@ class Hours:
         later = timedelta(seconds=seconds)
         with psycopg.connect(self._owner_url) as connection:
             rows = connection.execute("SELECT id, place FROM sagas_worker WHERE ended_at IS NULL").fetchall()
-            living = [owner for owner, place in rows if _lives(str(place))]
+            living = [owner for owner, place in rows if lives(str(place))]
             connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [later])
             connection.execute(
                 "UPDATE sagas_worker SET lease_until = lease_until + %s WHERE id = ANY(%s)", [later, living]
@@ -67,7 +67,7 @@ class Hours:
         self._ahead += seconds
 
 
-def _lives(place: str) -> bool:
+def lives(place: str) -> bool:
     """Whether the process behind an incarnation (`host:pid`) runs, and was not stopped."""
     with suppress(OSError):
         stat = Path(f"/proc/{place.rpartition(':')[2]}/stat").read_text()

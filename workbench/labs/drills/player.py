@@ -18,6 +18,7 @@ from workbench.labs.drills.asking import CASTING, Asker, begin, enlist, person_o
 from workbench.labs.drills.cue import AGENT, Answered, Part, Score
 from workbench.labs.drills.doing import Mischief, NotPlayable, change_roles, plans_of
 from workbench.labs.drills.ground import Ground
+from workbench.labs.drills.hours import lives
 from workbench.labs.drills.inside import Pulse
 from workbench.labs.drills.outside import Gate, Seen
 from workbench.labs.drills.publishing import Publisher
@@ -83,7 +84,16 @@ class Player:
     @property
     def disturbed(self) -> bool:
         """Whether processes, servers or systems were touched."""
-        quiet = {"callback", "bell", "third_party", "heal", "note", "publish_definition", "publish_contract"}
+        quiet = {
+            "callback",
+            "bell",
+            "third_party",
+            "heal",
+            "answer",
+            "note",
+            "publish_definition",
+            "publish_contract",
+        }
         quiet |= {"change_roles", "disable_person", "clock_forward", "store_refuses", "commit_delayed"}
         return any(
             fault["what"] not in quiet or "point" in fault.get("at", {}) for fault in self.drill.faults
@@ -174,9 +184,10 @@ class Player:
         pulse = self._pulses.get(part.ref)
         if pulse is None:
             return False
-        held = any(name.startswith(f"{part.case}.") for name in self._waiting)
         if pulse.owner:
-            return not held
+            # Held outside: the clock decides. With a dead or stopped owner: recovery will come by itself.
+            held = any(name.startswith(f"{part.case}.") for name in self._waiting)
+            return not held or not lives(pulse.held_by)
         return pulse.due_at is not None and pulse.due_at - pulse.now < SOON_S
 
     def _anything_hot(self) -> bool:
@@ -485,7 +496,9 @@ class Player:
         return f"not at its end after {self.drill.time_limit_s:.0f} s: {'; '.join(reasons)}"
 
 
-_PER_RUN = frozenset({"callback", "bell", "store_refuses", "commit_delayed", "third_party", "heal", "note"})
+_PER_RUN = frozenset(
+    {"callback", "bell", "store_refuses", "commit_delayed", "third_party", "heal", "answer", "note"}
+)
 _ONCE = frozenset(
     {
         *("publish_definition", "publish_contract", "withdraw_tool", "restore_tool"),
