@@ -25,8 +25,13 @@ check: install  ## lint, types, import law, generated documents, locks
 	@$(PY) -m mypy
 	@.venv/bin/lint-imports --no-logo --no-cache
 	@$(PY) manage.py states --check
+	@$(PY) -m tools.drills.guide --check
 	@$(PY) manage.py requirements --check
 	@$(MAKE) --no-print-directory check-locks
+
+.PHONY: drills
+drills: install  ## every drill of tests/drills that is not listed as open; ARGS=--json for machines
+	@exec $(PY) manage.py drill run tests/drills --but tests/drills/open.txt $(ARGS)
 
 .PHONY: manage
 manage:  ## a management command on the demo's servers, whether a demo runs or not: ARGS="COMMAND ..."

@@ -381,10 +381,16 @@ def _part_done(facts: RunFacts, action: ActionFacts) -> Decision | None:
     match on_rejected(facts, action):
         case OnFailure.CONTINUE:
             return None
-        case OnFailure.COMPENSATE:
+        case OnFailure.COMPENSATE if not _is_pivot(action):
             return TurnBack(action=action)
-        case OnFailure.HANDOFF:
+        case _:
             return HandOver(reason=Reason.PARTIAL, action=action, detail=action.error_detail)
+
+
+def _is_pivot(action: ActionFacts) -> bool:
+    """Whether a part took effect that nothing takes back: turning back would stop at once, and close the way forward."""
+    irreversible = action.contract.recovery_class is RecoveryClass.IRREVERSIBLE
+    return irreversible and any(item.state is ActionState.CONFIRMED for item in action.items)
 
 
 def _before_sending(facts: RunFacts, action: ActionFacts) -> Decision | None:

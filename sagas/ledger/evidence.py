@@ -66,6 +66,30 @@ def store(proof: Proof) -> int:
         return int(cursor.fetchone()[0])
 
 
+def alone_with(system: str, reference: str) -> None:
+    """Until this transaction ends nobody else learns of, or keeps an answer about, this reference of a system.
+
+    Whoever holds it takes no run's lock after it: recording takes it last, the inbox holds nothing else.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"reference {system} {reference}"])
+
+
+def adopt(*, run_id: int, action_id: int, key: str, system: str, reference: str) -> int:
+    """Make the answers that came before anybody knew the reference this action's own; returns how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sagas_evidence (run_id, action_id, key, source, verdict, rank, reference, detail, body, by, "
+            "sender_at, sender_version) SELECT %s, %s, %s, e.source, e.verdict, e.rank, e.reference, e.detail, e.body, "
+            "e.by, e.sender_at, e.sender_version FROM sagas_evidence e "
+            "WHERE e.run_id IS NULL AND e.reference = %s AND e.by = %s AND NOT EXISTS (SELECT FROM sagas_evidence k "
+            "WHERE k.action_id = %s AND k.source = e.source AND k.verdict = e.verdict "
+            "AND k.sender_at IS NOT DISTINCT FROM e.sender_at AND k.sender_version = e.sender_version) ORDER BY e.id",
+            [run_id, action_id, key, reference, system, action_id],
+        )
+        return int(cursor.rowcount)
+
+
 def of_query(
     answer: QueryAnswer, *, run_id: int, action_id: int, compensation_id: int | None, key: str
 ) -> Proof:

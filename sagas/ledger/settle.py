@@ -105,6 +105,7 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
                 answer_due_at=until,
                 due_at=until,
             )
+            _adopt_early_answers(desk, action, contract)
         case OutcomeKind.PARTIAL:
             desk.move(
                 action,
@@ -265,6 +266,25 @@ def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: Acto
 def _absence_counts(contract: Contract, sent_at: datetime) -> datetime:
     settle = contract.status_query.settle_s if contract.status_query else 0.0
     return sent_at + timedelta(seconds=DISPATCH_WINDOW_S + contract.limits.total_s + settle)
+
+
+def _adopt_early_answers(desk: Desk, action: Action, contract: Contract) -> None:
+    """What the system said of this reference before we knew it counts as if it came now (engine.md, section 6)."""
+    reference = action.provider_ref
+    if not reference:
+        return
+    evidence.alone_with(contract.system, reference)
+    found = evidence.adopt(
+        run_id=desk.run.pk,
+        action_id=action.pk,
+        key=action.key,
+        system=contract.system,
+        reference=reference,
+    )
+    if found:
+        desk.run.evidence_waiting = True
+        after = {"reference": reference, "early": found}
+        desk.say("tool.callback.received", actor=entries.TOOL, step=action.step, after=after)
 
 
 # --- Reads before a call --------------------------------------------------------------------------------------

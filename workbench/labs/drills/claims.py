@@ -407,7 +407,7 @@ def laws(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]
         [part.ref],
     )[0]["moves"]
     changed = inside.rows(
-        "SELECT coalesce(sum(a.version), 0) AS versions FROM sagas_action a JOIN sagas_run r ON r.id = a.run_id "
+        "SELECT coalesce(sum(a.version - 1), 0) AS versions FROM sagas_action a JOIN sagas_run r ON r.id = a.run_id "
         "WHERE r.ref = %s",
         [part.ref],
     )[0]["versions"]

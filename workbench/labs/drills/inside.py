@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,13 @@ def last_entry() -> int:
 
 
 def _entry(row: Mapping[str, Any], items: Mapping[tuple[str, int], str]) -> Entry:
-    return Entry(**row, item=items.get((row["machine"], row["object_id"] or 0), ""))
+    read = {name: _json(row[name]) for name in ("before", "after")}
+    return Entry(**{**row, **read}, item=items.get((row["machine"], row["object_id"] or 0), ""))
+
+
+def _json(value: Json) -> Json:
+    """A JSON column as the driver gives it to whoever asks past the models."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _items(run_ref: str) -> dict[tuple[str, int], str]:

@@ -374,9 +374,8 @@ class Player:
                 same = [
                     one for one in self.cues if one.kind == "command" and one.order == moment["after_command"]
                 ]
-                return all(
-                    one.done for one in same if one.part is part or cue.part is None or one.part is None
-                )
+                mine = [one for one in same if one.part is part] or same
+                return all(one.done for one in mine)
             case "after_fault":
                 return str(moment["after_fault"]) in self.score.faults_done
             case "workflow_state":
