@@ -50,9 +50,8 @@ def receive(callback: Callback) -> Received:
     if _known(callback, action):
         return Received(run_ref=action.run.ref if action else "", repeated=True)
     if action is None:
-        with durable():
-            faultpoints.mark("callback")
-            evidence.store(_proof(callback, None, None))
+        action, compensation = _kept_or_known_by_now(callback)
+    if action is None:
         return Received(run_ref="", repeated=False)
     with durable(), opened(action.run_id) as desk:
         faultpoints.mark("callback", run=desk.run.ref, tool=action.tool)
@@ -68,6 +67,18 @@ def receive(callback: Callback) -> Received:
         )
         desk.close(release=False)
     return Received(run_ref=action.run.ref, repeated=False)
+
+
+def _kept_or_known_by_now(callback: Callback) -> tuple[Action | None, Compensation | None]:
+    """Keep what fits no call; unless the commit that makes its reference known has come in between."""
+    with durable():
+        faultpoints.mark("callback")
+        if callback.reference:
+            evidence.alone_with(callback.system, callback.reference)
+        action, compensation = _owner(callback)
+        if action is None:
+            evidence.store(_proof(callback, None, None))
+    return action, compensation
 
 
 def _owner(callback: Callback) -> tuple[Action | None, Compensation | None]:

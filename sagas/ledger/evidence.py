@@ -72,7 +72,9 @@ def alone_with(system: str, reference: str) -> None:
     Whoever holds it takes no run's lock after it: recording takes it last, the inbox holds nothing else.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"reference {system} {reference}"])
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"reference {system} {reference}"]
+        )
 
 
 def adopt(*, run_id: int, action_id: int, key: str, system: str, reference: str) -> int:

@@ -25,7 +25,15 @@ class Evidence(models.Model):
     at = models.DateTimeField(db_default=DatabaseNow())
 
     class Meta:
-        indexes = [models.Index(fields=["run_id", "id"], name="evidence_run")]
+        indexes = [
+            models.Index(fields=["run_id", "id"], name="evidence_run"),
+            # What came before its call was known: looked up when a reference becomes known.
+            models.Index(
+                fields=["reference"],
+                name="evidence_unmatched",
+                condition=models.Q(run_id__isnull=True) & ~models.Q(reference=""),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.source}: {self.verdict}"

@@ -16,6 +16,7 @@ from sagas.states import ActionState, RunState
 from tests.conftest import Clock, Simulator
 from tests.integration.sagas.conftest import AGENT, drain, settle
 from tools import callbacks
+from tools.outcome import Verdict
 
 SECRET = "a-secret-of-the-jobs-system"
 LINE = {"customer": "C-31", "product": "dsl-50", "customer_mail": "c@example.org", "text": "Your line works."}
@@ -77,6 +78,25 @@ def test_a_forged_callback_is_refused_and_keeps_nothing(accepted: RunFacts) -> N
     assert answer.status_code == 401
     assert not Evidence.objects.exists()
     assert api.run_facts(accepted.ref).version == accepted.version
+
+
+@pytest.mark.requirement("S0-7", "S3-8")
+def test_an_answer_that_comes_before_its_reference_is_known_is_kept_and_counts_once_it_is(
+    settings: Settings, drained: Callable[..., RunFacts], simulator: Simulator
+) -> None:
+    settings.CALLBACK_SECRETS, settings.CALLBACK_URL = {"jobs": SECRET}, ""
+    said = api.Callback(system="jobs", verdict=Verdict.FOUND, reference="J-early", result={"job": "J-early"})
+    early = api.receive(said)
+    taken = {"status": 202, "body": {"job": "J-early", "state": "running"}}
+    simulator.plan({"tool": "provision_line", "mode": "ok", **taken})
+    started = api.start_run(actor=AGENT, definition="line_activation", input=dict(LINE), start_key="early")
+    drain()
+
+    facts = api.run_facts(started.run_ref)
+    line = next(action for action in facts.actions if action.tool == "provision_line")
+    assert (early.run_ref, early.repeated) == ("", False)
+    assert (line.state, line.settled_by) == (ActionState.CONFIRMED, "callback")
+    assert api.receive(said).repeated
 
 
 @pytest.mark.requirement("S3-8")

@@ -76,7 +76,10 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "message"),
     [
-        ({"actors": {}, "commands": [{"order": 1, "actor": "op", "command": "retry", "expected_result": "accepted"}]}, "no actor `op`"),
+        (
+            {"commands": [{"order": 1, "actor": "op", "command": "retry", "expected_result": "accepted"}]},
+            "no actor `op`",
+        ),
         ({"runs": [{"id": "A"}, {"id": "A"}]}, "`A` is the id of runs[0] already"),
         ({"downstream": [{"on": "s1.do", "behaviour": "ok", "http": 500}]}, "`http` says nothing about `ok`"),
         ({"faults": [{"what": "kill", "process": "owner", "at": {"action": "s1"}}]}, "`is` is missing"),
