@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sagas', '0005_team_calendars'),
+        ('sagas', '0006_indexes_of_the_catalogue'),
     ]
 
     operations = [
