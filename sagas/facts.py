@@ -119,6 +119,7 @@ class CompensationFacts:
 class ActionFacts:
     """One action (a step's current or an older generation). `items` are its parts when it is a call over many;
     each part has a state, a key and a compensation of its own, and the state of the whole follows from theirs.
+    `permit` is the newest signature asked for the forward call.
     """
 
     id: int
@@ -149,12 +150,14 @@ class ActionFacts:
     error_class: str
     error_detail: str
     repeat_ordered: bool = False
+    refusals: int = 0
     why: str = ""
     evidence_note: str = ""
     compensation: CompensationFacts | None = None
     attempts: tuple[AttemptFacts, ...] = ()
     evidence: tuple[EvidenceFacts, ...] = ()
     items: tuple[ActionFacts, ...] = ()
+    permit: PermitFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -505,7 +508,9 @@ class RunPage:
 
 @dataclass(frozen=True, kw_only=True)
 class SignoffRow:
-    """A request for a signature as a list shows it, decided or not; `title` is what it would make up for."""
+    """A request for a signature as a list shows it, decided or not; `title` is that of the step's tool.
+    `forward`: it is the step's own call that waits, not its compensation.
+    """
 
     ref: str
     state: PermitState
@@ -528,6 +533,7 @@ class SignoffRow:
     asked_by: str
     asked_by_name: str
     why: str
+    forward: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -536,7 +542,7 @@ class SignoffFacts:
 
     `unchanged`: what would be sent now is the very call of the permit's document. `asked_by` and its name are "" where
     the run itself asked; `why` is what was given as the reason. `level` is the highest of the contracts involved.
-    `newest` is the newest request for the same compensation.
+    `newest` is the newest request for the same call. `forward`: it is the step's own call, not its compensation.
     """
 
     run: RunFacts
@@ -548,6 +554,12 @@ class SignoffFacts:
     asked_by_name: str
     why: str
     newest: str
+    forward: bool = False
+
+    @property
+    def compensation(self) -> CompensationFacts | None:
+        """The compensation that is to be signed; None for a forward call."""
+        return None if self.forward else self.action.compensation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def look_signoff(signoff: SignoffFacts) -> SignoffLook:
     actions = (one for whole in facts.actions for one in (whole, *whole.items))
     action = next(one for one in actions if one.id == signoff.action.id)
     declared = action.contract.compensation
-    if declared is None:
+    if declared is None or signoff.forward:
         return SignoffLook()
     world, names = World(settings.TOOL_SYSTEMS), scope(facts, action)
     answers: _Answers = {}

@@ -53,7 +53,8 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
         case "retry":
             states = _CAN_BE_TRIED_AGAIN
             forward = facts.direction is Direction.FORWARD
-            return tuple(a.step for a in actions if a.state in states) if forward else ()
+            able = (a.step for a in actions if a.state in states or planner.unsigned(a))
+            return tuple(able) if forward else ()
         case _:
             return ()
 
@@ -109,6 +110,8 @@ def _retry(facts: RunFacts, step: str) -> Obstacle | None:
     if facts.direction is Direction.UNDO:
         return _why("turned_back", "Compensation has begun; the run does not go forward again.")
     action = next((a for a in planner.current(facts) if a.step == step), None)
+    if action is not None and planner.unsigned(action):
+        return None
     if action is None or action.state not in _CAN_BE_TRIED_AGAIN:
         return _why("nothing_to_retry", "No step was rejected.")
     if action.state is ActionState.PARTIAL:

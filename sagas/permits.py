@@ -13,8 +13,26 @@ LIFE_MINUTES = 15.0
 """Minutes that a request, and a signature, is good for."""
 
 
-def document(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> dict[str, Json]:
-    """The call as it will be made, bound to run, step, generation, contract and forward effect."""
+def document(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts | None) -> dict[str, Json]:
+    """The call as it will be made, bound to run, step, generation and contract.
+
+    A compensation is bound to the forward effect besides; a forward call (None) to what was there before it.
+    """
+    if compensation is None:
+        return {
+            "domain": "amends.call.v1",
+            "run": facts.ref,
+            "definition": facts.definition_digest,
+            "step": action.step,
+            "item": action.item,
+            "generation": action.generation,
+            "tool": action.tool,
+            "contract": action.contract.digest,
+            "system": action.contract.system,
+            "prior": None if action.prior_read_at is None else fingerprint(action.prior_state),
+            "key": action.key,
+            "args": action.args,
+        }
     return {
         "domain": "amends.compensation.v1",
         "run": facts.ref,

@@ -32,7 +32,9 @@ def run_facts(
     permits: Iterable[Permit] = (),
 ) -> RunFacts:
     """The picture of a run. Of several handoffs the open one leads, else the newest."""
+    permits = list(permits)
     signed = {row.compensation_id: permit_facts(row) for row in permits}
+    allowed = {row.action_id: permit_facts(row) for row in permits if row.compensation_id is None}
     made_up = {row.action_id: compensation_facts(row, signed.get(row.pk)) for row in compensations}
     handed = tuple(handoff_facts(row) for row in handoffs)
     leading = next((h for h in handed if h.state != HandoffState.RESOLVED and not h.linked), None)
@@ -60,7 +62,7 @@ def run_facts(
         changed_at=run.changed_at,
         finished_at=run.finished_at,
         effects_left=tuple(run.effects_left),
-        actions=_nested(actions, made_up),
+        actions=_nested(actions, made_up, allowed),
         handoff=leading or (handed[-1] if handed else None),
         handoffs=handed,
         freezes=freezes,
@@ -68,7 +70,9 @@ def run_facts(
     )
 
 
-def _nested(actions: Iterable[Action], made_up: dict[int, CompensationFacts]) -> tuple[ActionFacts, ...]:
+def _nested(
+    actions: Iterable[Action], made_up: dict[int, CompensationFacts], allowed: dict[int, PermitFacts]
+) -> tuple[ActionFacts, ...]:
     """Actions in the order of their rows, items under the action that they are parts of."""
     parts: dict[int, list[ActionFacts]] = {}
     wholes: list[Action] = []
@@ -76,12 +80,20 @@ def _nested(actions: Iterable[Action], made_up: dict[int, CompensationFacts]) ->
         if row.parent_id is None:
             wholes.append(row)
         else:
-            parts.setdefault(row.parent_id, []).append(action_facts(row, made_up.get(row.pk)))
-    return tuple(action_facts(row, made_up.get(row.pk), tuple(parts.get(row.pk, ()))) for row in wholes)
+            part = action_facts(row, made_up.get(row.pk), permit=allowed.get(row.pk))
+            parts.setdefault(row.parent_id, []).append(part)
+    return tuple(
+        action_facts(row, made_up.get(row.pk), tuple(parts.get(row.pk, ())), permit=allowed.get(row.pk))
+        for row in wholes
+    )
 
 
 def action_facts(
-    row: Action, compensation: CompensationFacts | None, items: tuple[ActionFacts, ...] = ()
+    row: Action,
+    compensation: CompensationFacts | None,
+    items: tuple[ActionFacts, ...] = (),
+    *,
+    permit: PermitFacts | None = None,
 ) -> ActionFacts:
     """One action. Arguments and results are as stored; what people see is masked at the door."""
     return ActionFacts(
@@ -117,6 +129,8 @@ def action_facts(
         evidence_note=row.evidence_note,
         compensation=compensation,
         items=items,
+        permit=permit,
+        refusals=row.refusals,
     )
 
 

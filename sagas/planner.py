@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sagas.facts import ActionFacts, CompensationFacts, RunFacts
+from sagas.facts import ActionFacts, CompensationFacts, PermitFacts, RunFacts
 from sagas.reasons import Reason
 from sagas.states import (
     FINAL_RUN_STATES,
@@ -112,10 +112,10 @@ class Lose:
 
 @dataclass(frozen=True, kw_only=True)
 class AskApproval:
-    """Ask for the signature that the contract wants before this compensation."""
+    """Ask for the signature that the contract wants before this call, or before its compensation."""
 
     action: ActionFacts
-    compensation: CompensationFacts
+    compensation: CompensationFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class LapseApproval:
     """A request that nobody decided in time, or a signature that was not used in time, is over."""
 
     action: ActionFacts
-    compensation: CompensationFacts
+    compensation: CompensationFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,6 +215,8 @@ def state_of(facts: RunFacts) -> RunState:
     ):
         return RunState.RECOVERING
     if any(compensation.state is CompensationState.AWAITING_APPROVAL for compensation in compensations):
+        return RunState.AWAITING_APPROVAL
+    if any(awaits_signature(action) for action in (*current(facts), *actions)):
         return RunState.AWAITING_APPROVAL
     return RunState.COMPENSATING if facts.direction is Direction.UNDO else RunState.RUNNING
 
@@ -402,7 +404,41 @@ def _before_sending(facts: RunFacts, action: ActionFacts) -> Decision | None:
     prior = action.contract.prior_state
     if prior is not None and not _prior_is_fresh(facts, action, prior.max_age_s):
         return ReadPrior(action=action)
+    if action.state in _COULD_BE_SENT and action.contract.require_confirmation:
+        return _before_confirmed(facts, action)
     return None
+
+
+_COULD_BE_SENT = frozenset({ActionState.PREPARED, ActionState.PARTIAL})
+
+
+def awaits_signature(action: ActionFacts) -> bool:
+    """Whether the forward call waits for somebody to sign it."""
+    permit = action.permit
+    return action.state in _COULD_BE_SENT and permit is not None and permit.state is PermitState.REQUESTED
+
+
+def unsigned(action: ActionFacts) -> bool:
+    """Whether the signature that the forward call waits for was asked for in vain: nobody answered in time."""
+    permit = action.permit
+    return (
+        action.state is ActionState.PREPARED
+        and permit is not None
+        and permit.state is PermitState.EXPIRED
+        and permit.decided_at is None
+    )
+
+
+def _before_confirmed(facts: RunFacts, action: ActionFacts) -> Decision | None:
+    """What must come before a forward call that its contract wants confirmed; None when it is, and freshly."""
+    return _signature(
+        facts,
+        action.permit,
+        ask=AskApproval(action=action),
+        lapse=LapseApproval(action=action),
+        unsigned=HandOver(reason=Reason.APPROVAL_EXPIRED, action=action),
+        repeated=action.attempts_used + action.refusals > 0,
+    )
 
 
 def _prior_is_fresh(facts: RunFacts, action: ActionFacts, max_age_s: float) -> bool:
@@ -411,6 +447,9 @@ def _prior_is_fresh(facts: RunFacts, action: ActionFacts, max_age_s: float) -> b
         return False
     if action.sent_at is not None:
         return True
+    permit = action.permit
+    if permit is not None and permit.decided_at is not None and action.prior_read_at < permit.decided_at:
+        return False  # what was there may have changed while a person thought it over
     return facts.now - action.prior_read_at <= timedelta(seconds=max_age_s)
 
 
@@ -460,6 +499,8 @@ def _settle(facts: RunFacts, action: ActionFacts) -> Decision:
 def can_repeat(facts: RunFacts, action: ActionFacts) -> bool:
     """Whether the same call may go out again: a read, or a key that is honoured, still kept, with tries left."""
     if action.attempts_used >= max(rule(action.contract.retry, error).max_attempts for error in _UNANSWERED):
+        return False
+    if action.contract.require_confirmation and not _still_covers(facts, action.permit):
         return False
     return not action.contract.has_effect or key_is_kept(
         facts.now,
@@ -582,25 +623,50 @@ def _due(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) 
 
 
 def _before_signed(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) -> Decision | None:
-    """What must come before a call that needs a signature; None when it is signed and the signature is fresh.
+    """What must come before a compensation that needs a signature; None when it is signed, and freshly."""
+    return _signature(
+        facts,
+        compensation.permit,
+        ask=AskApproval(action=action, compensation=compensation),
+        lapse=LapseApproval(action=action, compensation=compensation),
+        unsigned=HandOver(reason=Reason.APPROVAL_EXPIRED, action=action),
+        repeated=compensation.attempts_used + compensation.refusals > 0,
+    )
+
+
+def _signature(
+    facts: RunFacts,
+    permit: PermitFacts | None,
+    *,
+    ask: AskApproval,
+    lapse: LapseApproval,
+    unsigned: HandOver,
+    repeated: bool,
+) -> Decision | None:
+    """What must come before a call that needs a signature; None when it may go out.
 
     Silence is never a yes: a request that expired goes to a person. A signature covers repeats of the very same call
     under its key while it is fresh; one that was not used in time is asked for again.
     """
-    permit = compensation.permit
-    ask = AskApproval(action=action, compensation=compensation)
     if permit is None:
         return ask
     fresh = permit.expires_at > facts.now
     match permit.state:
+        case PermitState.REQUESTED:
+            return Wait(until=permit.expires_at) if fresh else lapse
         case PermitState.GRANTED:
-            return None if fresh else LapseApproval(action=action, compensation=compensation)
+            return None if fresh else lapse
         case PermitState.CONSUMED:
-            return None if fresh and compensation.attempts_used + compensation.refusals > 0 else ask
+            return None if repeated and _still_covers(facts, permit) else ask
         case PermitState.EXPIRED if permit.decided_at is None:
-            return HandOver(reason=Reason.APPROVAL_EXPIRED, action=action)
+            return unsigned
         case _:
             return ask
+
+
+def _still_covers(facts: RunFacts, permit: PermitFacts | None) -> bool:
+    """Whether a signature that was used up covers a repeat of the same call (decision record 0009)."""
+    return permit is not None and permit.state is PermitState.CONSUMED and permit.expires_at > facts.now
 
 
 def _without_compensation(action: ActionFacts) -> Reason:

@@ -84,10 +84,12 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
 
 def signed_call(signoff: SignoffFacts) -> PlannedCall:
     """The call of a request for a signature, written down from the very document that is signed."""
-    content, made_up = signoff.permit.document, signoff.action.compensation
-    if made_up is None or not isinstance(content, dict):
-        raise ValueError(f"{signoff.permit.ref} speaks of no compensation")
+    content, made_up = signoff.permit.document, signoff.compensation
+    if not isinstance(content, dict):
+        raise ValueError(f"{signoff.permit.ref} has no document")
     args, key = content["args"], str(content["key"])
+    if made_up is None:
+        return _call(1, signoff.action.step, signoff.action.contract, args, key, "forward")
     return _call(1, signoff.action.step, made_up.contract, args, key, "compensation")
 
 

@@ -275,7 +275,7 @@ def signoffs_open() -> int:
 
 def _signoff(row: Permit, by: approvals.Asked) -> SignoffRow:
     forward = contract_by_id(row.action.contract_id)
-    made_up = contract_by_id(row.compensation.contract_id) if row.compensation else forward
+    made_up = contract_by_id(row.compensation.contract_id) if row.compensation else None
     return SignoffRow(
         ref=row.ref,
         state=PermitState(row.state),
@@ -291,13 +291,14 @@ def _signoff(row: Permit, by: approvals.Asked) -> SignoffRow:
         decided_at=row.decided_at,
         reason=row.reason,
         title=forward.texts.title,
-        system=made_up.system,
+        system=(made_up or forward).system,
         level=approvals.level_of(forward, made_up),
         amount=row.run.amount,
         currency=row.run.currency,
         asked_by=by.by,
         asked_by_name=by.name,
         why=by.why,
+        forward=made_up is None,
     )
 
 

@@ -22,6 +22,13 @@ class OnFailure(StrEnum):
     CONTINUE = "continue"
 
 
+class IfNotApproved(StrEnum):
+    """What it means for a step that nobody signs its call: a definite failure, or that the run goes on without it."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One tool call to be made once. `args` are bindings over input and steps.<id>.result, .prior, .args.
@@ -29,6 +36,7 @@ class Step:
     `held`: a send that goes out only once every other step is confirmed, wherever it stands (S2-9). `each`: a
     binding to a list; the call is made once for every element, one after another, bound as `item` (S0-56).
     `group`: the steps of one group follow each other and are called at the same time; "" = a step by itself.
+    `if_not_approved`: what a refused signature leads to, where the contract wants one before the call.
     """
 
     id: str
@@ -40,6 +48,7 @@ class Step:
     held: bool = False
     each: Json = None
     group: str = ""
+    if_not_approved: IfNotApproved = IfNotApproved.FAIL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,16 @@ from tools.contract import (
     Who,
 )
 from tools.contract_rules import faults_of_contract
-from tools.definition import Business, Definition, EndState, FollowUp, OnFailure, Step, StepIs
+from tools.definition import (
+    Business,
+    Definition,
+    EndState,
+    FollowUp,
+    IfNotApproved,
+    OnFailure,
+    Step,
+    StepIs,
+)
 from tools.definition_rules import faults_of_definition
 from tools.json_text import read_json
 from tools.positions import Positions, Unparsable, line_and_column
@@ -244,7 +253,7 @@ def _compensation(given: dict[str, Json] | None) -> Compensation | None:
 
 
 def _step(given: dict[str, Json]) -> Step:
-    return _with(Step, given, on_rejected=OnFailure)
+    return _with(Step, given, on_rejected=OnFailure, if_not_approved=IfNotApproved)
 
 
 def _end_state(given: dict[str, Json]) -> EndState:

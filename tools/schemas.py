@@ -23,7 +23,7 @@ from tools.contract import (
     RecoveryClass,
     Who,
 )
-from tools.definition import OnFailure
+from tools.definition import IfNotApproved, OnFailure
 from tools.drill_schema import DRILL_SCHEMA
 from tools.schema_parts import enum_of as _enum
 from tools.schema_parts import name_of as _name
@@ -375,6 +375,9 @@ DEFINITION_SCHEMA: Json = {
                             "required": ["from"],
                             "description": "a list, bound like an argument: the call is made once for each element",
                         },
+                        "if_not_approved": _enum(
+                            IfNotApproved, "what a refused signature before the call leads to"
+                        ),
                     },
                 ),
             },

@@ -136,7 +136,7 @@ def why_not_signoff(
     if not signoff.unchanged:
         text = _("What would run has changed since it was asked. No signature was taken.")
         return _conflict("call_changed", text)
-    return _why_not_frozen(signoff.run, "compensate", signoff.action.step)
+    return _why_not_frozen(signoff.run, "retry" if signoff.forward else "compensate", signoff.action.step)
 
 
 def why_not_independent(*, actor_id: str, signoff: SignoffFacts | SignoffRow) -> Refusal | None:

@@ -257,10 +257,10 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | A
         case planner.Lose(action=facts):
             detail = "the answer that was promised did not come in time"
             settle.lose(desk, desk.action(facts.id), ErrorClass.NO_ANSWER, detail, entries.VALIDATOR)
-        case planner.AskApproval(action=facts):
-            approvals.ask(desk, desk.action(facts.id))
-        case planner.LapseApproval(action=facts):
-            approvals.lapse(desk, desk.action(facts.id))
+        case planner.AskApproval(action=facts, compensation=made_up):
+            approvals.ask(desk, desk.action(facts.id), desk.compensations[facts.id] if made_up else None)
+        case planner.LapseApproval(action=facts, compensation=made_up):
+            approvals.lapse(desk, desk.action(facts.id), desk.compensations[facts.id] if made_up else None)
         case planner.Check(action=facts):
             return _look(desk, claim, desk.action(facts.id))
         case planner.HandOver(reason=reason, action=about, detail=detail):
@@ -350,8 +350,11 @@ def _register(desk: Desk, action: Action, contract: Contract) -> None:
     )
 
 
-def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call:
+def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call | None:
+    """Mark as sent. None: the signature that the contract wants is missing, stale or for another call."""
     contract = desk.contract(action)
+    if not approvals.use(desk, action, None):
+        return None
     used = action.attempts_used + 1
     number = used + action.refusals
     args, key, items = batch.outgoing(desk, action, contract)
@@ -481,10 +484,7 @@ def turn_back(desk: Desk, reason: str, actor: Actor) -> None:
     desk.say("run.turned_back", actor=actor, reason=reason)
     for row in desk.actions:
         if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):
-            desk.move(row, "skip", ActionState.SKIPPED, actor=actor)
-            compensation = desk.compensations.get(row.pk)
-            if compensation is not None and compensation.state == CompensationState.REGISTERED:
-                desk.move(compensation, "void", CompensationState.VOIDED, actor=entries.COMPENSATOR)
+            settle.leave_out(desk, row, actor=actor)
 
 
 def _look(desk: Desk, claim: Claim, action: Action) -> Call | Ask | None:
@@ -519,7 +519,7 @@ def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
     compensation = desk.compensations[action.pk]
     if planner.frozen(desk.facts(), compensation.tool, compensating=True):
         return None
-    if not approvals.use(desk, action):
+    if not approvals.use(desk, action, compensation):
         return None
     declared = desk.contract(action).compensation
     used = compensation.attempts_used + 1

@@ -11,12 +11,14 @@ from django.db.models import Q
 
 from sagas import entries
 from sagas.facts import ActionFacts, Actor, CompensationFacts, PermitFacts, RunFacts, SignoffFacts
+from sagas.ledger import settle
 from sagas.ledger.desk import Author, Desk, opened
 from sagas.models import Action, Compensation, Entry, Permit
 from sagas.permits import LIFE_MINUTES, digest_of, document
 from sagas.picture import permit_facts, without_secrets
-from sagas.states import CompensationState, Machine, PermitState
+from sagas.states import ActionState, CompensationState, Machine, PermitState
 from tools.contract import Contract, ErrorClass, Json, Level, Who
+from tools.definition import IfNotApproved
 from tools.redact import mask
 
 _REQUESTED = "approval.requested"
@@ -30,17 +32,25 @@ _SHAPES_NOTHING = (
 )
 """Entries of people that do not make them requesters: remarks, questions, and what was said to an earlier request."""
 _LEVELS = tuple(Level)
+_OPEN = (PermitState.REQUESTED, PermitState.GRANTED)
 
 
-def newest(desk: Desk, compensation: Compensation) -> Permit | None:
-    """The newest permit of a compensation."""
-    return next((row for row in reversed(desk.permits) if row.compensation_id == compensation.pk), None)
+def newest(desk: Desk, action: Action, compensation: Compensation | None) -> Permit | None:
+    """The newest permit of a forward call (None), or of its compensation."""
+    made_up = compensation.pk if compensation is not None else None
+    return next(
+        (
+            row
+            for row in reversed(desk.permits)
+            if row.action_id == action.pk and row.compensation_id == made_up
+        ),
+        None,
+    )
 
 
-def ask(desk: Desk, action: Action) -> None:
+def ask(desk: Desk, action: Action, compensation: Compensation | None) -> None:
     """Ask for a signature over the very call; the request is good for a quarter of an hour."""
-    compensation = desk.compensations[action.pk]
-    content = document(desk.facts(), *_facts_of(desk, action))
+    content = document(desk.facts(), *_facts_of(desk, action, compensation))
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval(pg_get_serial_sequence('sagas_permit', 'id'))")
         (pk,) = cursor.fetchone()
@@ -68,20 +78,21 @@ def ask(desk: Desk, action: Action) -> None:
     )
     permit.save(force_insert=True)
     desk.permits.append(permit)
-    desk.move(
-        compensation,
-        "ask_approval",
-        CompensationState.AWAITING_APPROVAL,
-        actor=entries.COMPENSATOR,
-        due_at=permit.expires_at,
-    )
+    if compensation is not None:
+        desk.move(
+            compensation,
+            "ask_approval",
+            CompensationState.AWAITING_APPROVAL,
+            actor=entries.COMPENSATOR,
+            due_at=permit.expires_at,
+        )
 
 
-def _facts_of(desk: Desk, action: Action) -> tuple[ActionFacts, CompensationFacts]:
-    facts = next(one for one in desk.facts().actions if one.id == action.pk)
-    if facts.compensation is None:
-        raise ValueError(f"{action} has no compensation")
-    return facts, facts.compensation
+def _facts_of(
+    desk: Desk, action: Action, compensation: Compensation | None
+) -> tuple[ActionFacts, CompensationFacts | None]:
+    facts = _action_in(desk.facts().actions, action.pk)
+    return facts, facts.compensation if compensation is not None else None
 
 
 def _shapers(desk: Desk) -> list[dict[str, Json]]:
@@ -98,21 +109,20 @@ def _shapers(desk: Desk) -> list[dict[str, Json]]:
     return [{"id": one, "name": name} for one, name in sorted(shapers.items())]
 
 
-def lapse(desk: Desk, action: Action) -> None:
+def lapse(desk: Desk, action: Action, compensation: Compensation | None) -> None:
     """Time is up: the request, or the unused signature, is over. Nothing ran."""
-    compensation = desk.compensations[action.pk]
-    permit = newest(desk, compensation)
-    if permit is not None and permit.state in (PermitState.REQUESTED, PermitState.GRANTED):
+    permit = newest(desk, action, compensation)
+    if permit is not None and permit.state in _OPEN:
         verb = "decide" if permit.state == PermitState.REQUESTED else "lapse"
         desk.move(permit, verb, PermitState.EXPIRED, actor=entries.PLANNER, after={"ref": permit.ref})
-    if compensation.state == CompensationState.AWAITING_APPROVAL:
+    if compensation is not None and compensation.state == CompensationState.AWAITING_APPROVAL:
         desk.move(
             compensation, "approval_settled", CompensationState.DUE, actor=entries.PLANNER, due_at=desk.now
         )
 
 
 def sign(desk: Desk, permit: Permit, *, actor: Actor) -> None:
-    """A person signed: the permit is granted and the compensation due. Who may sign was decided before."""
+    """A person signed: the permit is granted and the call due. Who may sign was decided before."""
     desk.move(
         permit,
         "decide",
@@ -125,13 +135,13 @@ def sign(desk: Desk, permit: Permit, *, actor: Actor) -> None:
         expires_at=desk.now + timedelta(minutes=LIFE_MINUTES),
     )
     desk.set(permit, reason=desk.author.reason if desk.author else "")
-    compensation = desk.compensations[permit.action_id]
-    if compensation.state == CompensationState.AWAITING_APPROVAL:
+    compensation = _compensation_of(desk, permit)
+    if compensation is not None and compensation.state == CompensationState.AWAITING_APPROVAL:
         desk.move(compensation, "approval_settled", CompensationState.DUE, actor=actor, due_at=desk.now)
 
 
 def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
-    """A person refused: a definite failure of the compensation, which goes to a person (shared rule R7)."""
+    """A person refused: a definite failure of the call, unless its step goes on without it (shared rule R7)."""
     reason = desk.author.reason if desk.author else ""
     desk.move(
         permit,
@@ -144,8 +154,11 @@ def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
         decided_at=desk.now,
     )
     desk.set(permit, reason=reason)
-    compensation = desk.compensations[permit.action_id]
-    if compensation.state == CompensationState.AWAITING_APPROVAL:
+    detail = f"{actor.name} did not sign: {reason}"[:2000]
+    compensation = _compensation_of(desk, permit)
+    if compensation is None:
+        _not_approved(desk, desk.action(permit.action_id), detail, actor)
+    elif compensation.state == CompensationState.AWAITING_APPROVAL:
         desk.move(
             compensation,
             "approval_settled",
@@ -153,39 +166,59 @@ def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
             actor=actor,
             due_at=None,
             error_class=ErrorClass.PERMISSION.value,
-            error_detail=f"{actor.name} did not sign: {reason}"[:2000],
+            error_detail=detail,
         )
 
 
-def withdraw(desk: Desk, compensation: Compensation, *, actor: Actor) -> None:
-    """The request is void: a new one is asked for when the compensation is ordered again."""
-    permit = newest(desk, compensation)
-    if permit is None or permit.state not in (PermitState.REQUESTED, PermitState.GRANTED):
+def _not_approved(desk: Desk, action: Action, detail: str, actor: Actor) -> None:
+    if action.state != ActionState.PREPARED:
+        return  # items of a call over many that is done in part: the planner asks again or a person decides
+    step = next(step for step in desk.definition.steps if step.id == action.step)
+    if step.if_not_approved is IfNotApproved.SKIP:
+        desk.set(action, error_class=ErrorClass.PERMISSION.value, error_detail=detail)
+        settle.leave_out(desk, action, reason=detail, actor=actor)
+    else:
+        settle.reject(desk, action, "refuse", ErrorClass.PERMISSION, detail, actor)
+
+
+def _compensation_of(desk: Desk, permit: Permit) -> Compensation | None:
+    return None if permit.compensation_id is None else desk.compensations[permit.action_id]
+
+
+def withdraw(desk: Desk, action: Action, compensation: Compensation | None, *, actor: Actor) -> None:
+    """The request is void: a new one is asked for when the call is ordered again."""
+    permit = newest(desk, action, compensation)
+    if permit is None or permit.state not in _OPEN:
         return
     verb = "decide" if permit.state == PermitState.REQUESTED else "lapse"
     desk.move(permit, verb, PermitState.WITHDRAWN, actor=actor, after={"ref": permit.ref})
 
 
-def use(desk: Desk, action: Action) -> bool:
+def use(desk: Desk, action: Action, compensation: Compensation | None) -> bool:
     """Use up the permit in the commit that sends. False: it is missing, stale or for another call; nothing is sent.
 
     The digest is recomputed from the very rows that are about to be sent.
     """
-    compensation = desk.compensations[action.pk]
-    if compensation.who != Who.APPROVAL:
+    wanted = (
+        desk.contract(action).require_confirmation
+        if compensation is None
+        else compensation.who == Who.APPROVAL
+    )
+    if not wanted:
         return True
-    permit = newest(desk, compensation)
+    permit = newest(desk, action, compensation)
     if permit is None or permit.expires_at <= desk.now:
         return False
-    content = document(desk.facts(), *_facts_of(desk, action))
+    content = document(desk.facts(), *_facts_of(desk, action, compensation))
     if digest_of(content) != permit.digest:
-        withdraw(desk, compensation, actor=entries.VALIDATOR)
+        withdraw(desk, action, compensation, actor=entries.VALIDATOR)
         return False
     if permit.state == PermitState.GRANTED:
         desk.move(permit, "consume", PermitState.CONSUMED, actor=entries.EXECUTOR, after={"ref": permit.ref})
         return True
     # A repeat of the very same call under its key, while the signature is fresh.
-    return permit.state == PermitState.CONSUMED and compensation.attempts_used + compensation.refusals > 0
+    row: Action | Compensation = action if compensation is None else compensation
+    return permit.state == PermitState.CONSUMED and row.attempts_used + row.refusals > 0
 
 
 def void_of(signatory: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
@@ -247,28 +280,30 @@ def _asked(row: Permit, told: Sequence[Entry]) -> Asked:
     return Asked(why=turned[-1] if turned else "")
 
 
-def level_of(action: Contract, compensation: Contract) -> Level:
-    """How much is at stake by the contracts: the higher of what was done and of what makes up for it."""
-    return max((action.level, compensation.level), key=_LEVELS.index)
+def level_of(action: Contract, compensation: Contract | None) -> Level:
+    """How much is at stake by the contracts: the higher of what is done and of what makes up for it, if that is asked."""
+    levels = (action.level,) if compensation is None else (action.level, compensation.level)
+    return max(levels, key=_LEVELS.index)
 
 
 def signoff_facts(facts: RunFacts, row: Permit, by: Asked) -> SignoffFacts:
     """A request with what it speaks of. `facts` are unmasked, so that the digest can be told; the answer is masked."""
     action = _action_in(facts.actions, row.action_id)
-    made_up = action.compensation
-    if made_up is None:
-        raise ValueError(f"{row} speaks of no compensation")
+    made_up = action.compensation if row.compensation_id is not None else None
+    called = action.contract if made_up is None else made_up.contract
+    newest_one = action.permit if made_up is None else made_up.permit
     shown = without_secrets(facts)
     return SignoffFacts(
         run=shown,
         action=_action_in(shown.actions, row.action_id),
-        permit=_masked(permit_facts(row), made_up.contract.secret_fields),
+        permit=_masked(permit_facts(row), called.secret_fields),
         unchanged=digest_of(document(facts, action, made_up)) == row.digest,
-        level=level_of(action.contract, made_up.contract),
+        level=level_of(action.contract, made_up.contract if made_up else None),
         asked_by=by.by,
         asked_by_name=by.name,
         why=by.why,
-        newest=made_up.permit.ref if made_up.permit else row.ref,
+        newest=newest_one.ref if newest_one else row.ref,
+        forward=made_up is None,
     )
 
 

@@ -29,6 +29,7 @@ from sagas.states import (
     CompensationState,
     HandoffState,
     Machine,
+    PermitState,
     RunState,
     move,
     run_verb,
@@ -235,6 +236,15 @@ class Desk:
             )
         )
 
+    def withdraw_permits(self, action: Action | None = None, *, actor: Actor) -> None:
+        """What is asked to be signed for this action, or for any, is void: its call does not go out any more."""
+        for permit in self.permits:
+            if action is not None and permit.action_id != action.pk:
+                continue
+            if permit.state in (PermitState.REQUESTED, PermitState.GRANTED):
+                verb = "decide" if permit.state == PermitState.REQUESTED else "lapse"
+                self.move(permit, verb, PermitState.WITHDRAWN, actor=actor, after={"ref": permit.ref})
+
     def finish(self, state: RunState, *, actor: Actor = entries.PLANNER) -> None:
         """Set the run's end state; registered compensations are voided, what never started is skipped."""
         for row in self.actions:
@@ -243,6 +253,7 @@ class Desk:
         for compensation in self.compensations.values():
             if compensation.state in (CompensationState.REGISTERED, CompensationState.DUE):
                 self.move(compensation, "void", CompensationState.VOIDED, actor=actor)
+        self.withdraw_permits(actor=actor)
         self._finished, self._closed_by = state, actor
         faultpoints.mark("finish", run=self.run.ref)
 
@@ -458,7 +469,9 @@ def load(run: Run, *, author: Author | None = None) -> Desk:
     actions = list(Action.objects.filter(run=run).order_by("position", "id"))
     compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
-    signed = any(row.who == Who.APPROVAL for row in compensations.values())
+    signed = any(row.who == Who.APPROVAL for row in compensations.values()) or any(
+        contract_by_id(row.contract_id).require_confirmation for row in actions
+    )
     permits = list(Permit.objects.filter(run=run).order_by("id")) if signed else []
     desk = Desk(run, actions, compensations, handoffs, permits, freezes, now, author)
     desk.seen_version, desk._first_seq = run.version, run.seq

@@ -238,6 +238,15 @@ def reject(desk: Desk, action: Action, verb: str, error: ErrorClass, detail: str
         desk.move(compensation, "void", CompensationState.VOIDED, actor=entries.COMPENSATOR)
 
 
+def leave_out(desk: Desk, action: Action, *, reason: str = "", actor: Actor) -> None:
+    """A call that never went out does not go out any more; nothing has to be made up for, nothing to be signed."""
+    desk.move(action, "skip", ActionState.SKIPPED, actor=actor, reason=short(reason), due_at=None)
+    compensation = desk.compensations.get(action.pk)
+    if compensation is not None and compensation.state == CompensationState.REGISTERED:
+        desk.move(compensation, "void", CompensationState.VOIDED, actor=entries.COMPENSATOR)
+    desk.withdraw_permits(action, actor=actor)
+
+
 def lose(desk: Desk, action: Action, error: ErrorClass, detail: str, actor: Actor) -> None:
     """Nobody knows what became of the call. "Not found" counts only after every limit has passed."""
     contract = desk.contract(action)

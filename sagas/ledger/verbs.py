@@ -191,6 +191,12 @@ class CommandDesk:
             self._note("retry", action)
             self._resume("a person ordered a repeat under the same key")
             return
+        if action.state == ActionState.PREPARED:
+            # Nobody answered the request for a signature in time: whoever retries asks anew.
+            approvals.ask(desk, action, None)
+            self._note("retry", action)
+            self._resume("a person asked for the signature again")
+            return
         proven = action.sent_at is None or action.error_class in _NEVER_CARRIED_OUT
         kept = key_is_kept(
             desk.now, action.sent_at, contract.idempotency.support, contract.idempotency.retention_s
@@ -336,8 +342,8 @@ class CommandDesk:
                 desk.set(compensation, ordered_by=self._actor.id)
             if compensation.state == CompensationState.DUE and compensation.who == Who.APPROVAL:
                 # Whoever orders it asks for the signature anew: an old request never answers a new question.
-                approvals.withdraw(desk, compensation, actor=self._actor)
-                approvals.ask(desk, desk.action(facts.id))
+                approvals.withdraw(desk, desk.action(facts.id), compensation, actor=self._actor)
+                approvals.ask(desk, desk.action(facts.id), compensation)
 
     # --- Signatures ---------------------------------------------------------------------------------------
 

@@ -65,6 +65,19 @@ def action_of(action: ActionFacts) -> dict[str, Any]:
         "attempt": action.attempts_used,
         "error": action.error_class or None,
         "compensation": str(action.compensation.state) if action.compensation else None,
+        "approval": _approval(action),
+    }
+
+
+def _approval(action: ActionFacts) -> dict[str, Any] | None:
+    """What became of the signature that the call waits or waited for; a refusal with its reason (S1-18)."""
+    if action.permit is None:
+        return None
+    return {
+        "signoff": action.permit.ref,
+        "state": str(action.permit.state),
+        "expires_at": when(action.permit.expires_at),
+        "reason": action.permit.reason or None,
     }
 
 

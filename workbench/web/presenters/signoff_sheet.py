@@ -141,14 +141,14 @@ def sheet(
 ) -> Sheet:
     """The sheet. `look` is what was read just now; `may` and `independent` are why the reader may not sign."""
     run, permit, action = signoff.run, signoff.permit, signoff.action
-    made_up = action.compensation
+    made_up = signoff.compensation
     risk = signoff_risk(signoff.level, run.amount)
     forms = {offer.verb: _form(offer, permit.ref, risk, draft, errors) for offer in offers}
     amount = f"{run.amount} {run.currency}".strip() if run.amount else ""
     return Sheet(
         ref=permit.ref,
         url=reverse("signoff", args=[permit.ref]),
-        title=title_of(action.contract.texts.title),
+        title=title_of(action.contract.texts.title, forward=signoff.forward),
         risk=marks.risk(risk),
         run_ref=run.ref,
         case_ref=run.handoff.ref if run.handoff else "",
@@ -172,7 +172,7 @@ def sheet(
         call=_called(signoff, call),
         kind=words.COMPENSATION_KINDS.get(made_up.kind if made_up else "", ""),
         stays=tuple(_stays(signoff)),
-        wrong=_wrong(action),
+        wrong=_wrong_forward() if signoff.forward else _wrong(action),
         digest=grouped(permit.digest),
         document=text.as_json(permit.document, WHOLE),
         version=run.version,
@@ -190,7 +190,7 @@ def sheet(
 
 def seen(signoff: SignoffFacts) -> str:
     """What a sheet shows, as one word to compare it by."""
-    made_up = signoff.action.compensation
+    made_up = signoff.compensation
     late = signoff.permit.expires_at <= signoff.run.now
     freezes = "-".join(str(freeze.id) for freeze in signoff.run.freezes)
     parts = (signoff.permit.state, late, signoff.unchanged, made_up.state if made_up else "", freezes)
@@ -234,15 +234,16 @@ def _value(value: Json, nothing: str) -> SafeString:
 
 def _effect(signoff: SignoffFacts) -> SafeString:
     """What the contract says of the effect, for tools that nothing can be read of."""
-    made_up = signoff.action.compensation
+    made_up, action = signoff.compensation, signoff.action
     if made_up is None:
-        return text.inert("")
+        said = action.contract.texts
+        return text.inert(texts.fill(said.effect or said.title, args=action.args))
     said = made_up.contract.texts
     return text.inert(texts.fill(said.effect or said.title, args=made_up.args, result=made_up.result))
 
 
 def _called(signoff: SignoffFacts, call: PlannedCall) -> Called:
-    declared = signoff.action.contract.compensation
+    declared = None if signoff.forward else signoff.action.contract.compensation
     conditions = declared.preconditions if declared else ()
     verify = declared.verify if declared else None
     return Called(
@@ -258,7 +259,11 @@ def _called(signoff: SignoffFacts, call: PlannedCall) -> Called:
 
 def _stays(signoff: SignoffFacts) -> Iterator[SafeString]:
     """What neither this call nor any other brings back."""
-    declared, made_up = signoff.action.contract.compensation, signoff.action.compensation
+    declared, made_up = signoff.action.contract.compensation, signoff.compensation
+    if signoff.forward:
+        if signoff.action.contract.recovery_class == "irreversible":
+            yield _effect(signoff)
+        return
     if declared and declared.leaves:
         yield text.inert(declared.leaves, 300)
     if made_up is not None and made_up.contract.recovery_class == "irreversible":
@@ -268,6 +273,17 @@ def _stays(signoff: SignoffFacts) -> Iterator[SafeString]:
             doubt = action.state is ActionState.UNKNOWN
             said = _("Perhaps: {done}") if doubt else "{done}"
             yield text.say(said, done=texts.fill(action.contract.texts.done, args=action.args))
+
+
+def _wrong_forward() -> str:
+    return sentence_join(
+        [
+            _(
+                "If the call is refused, the run does what its workflow says: it compensates or comes to people."
+            ),
+            _("If no answer comes, its outcome is unknown and is asked for."),
+        ]
+    )
 
 
 def _wrong(action: ActionFacts) -> str:
@@ -373,7 +389,7 @@ def _form(
 
 
 def _outcome(signoff: SignoffFacts, reader: str, clock: Clock) -> Outcome | None:
-    permit, made_up = signoff.permit, signoff.action.compensation
+    permit, made_up = signoff.permit, signoff.compensation
     who, at = permit.decided_by_name, clock.time(permit.decided_at)
     if permit.decided_by and permit.decided_by == reader:
         who = _("You")

@@ -143,7 +143,7 @@ def _row(row: SignoffRow, refusal: Refusal | None, *, reader: str, clock: Clock)
     return Row(
         ref=row.ref,
         url=reverse("signoff", args=[row.ref]),
-        title=title_of(row.title),
+        title=title_of(row.title, forward=row.forward),
         about=tuple(
             part
             for part in (row.ref, f"{row.tool} · {row.system}", row.business_ref, row.run_title, amount)
@@ -163,9 +163,9 @@ def _row(row: SignoffRow, refusal: Refusal | None, *, reader: str, clock: Clock)
     )
 
 
-def title_of(done: str) -> str:
-    """What would run, in business words: what it makes up for."""
-    return _("Compensate “{title}”").format(title=done)
+def title_of(done: str, *, forward: bool) -> str:
+    """What would run, in business words: the step itself, or what it makes up for."""
+    return done if forward else _("Compensate “{title}”").format(title=done)
 
 
 def left(until: datetime, clock: Clock) -> str:
@@ -224,18 +224,19 @@ class Pending:
 def pending(actions: Iterable[ActionFacts], clock: Clock) -> tuple[Pending, ...]:
     """The open requests among these actions, for the pages that show the run."""
     waiting = (
-        (action, action.compensation.permit)
+        (action, permit, permit is action.permit)
         for whole in actions
         for action in (whole, *whole.items)
-        if action.compensation is not None and action.compensation.permit is not None
+        for permit in (action.permit, action.compensation.permit if action.compensation else None)
+        if permit is not None
     )
     return tuple(
         Pending(
             ref=permit.ref,
             url=reverse("signoff", args=[permit.ref]),
-            title=title_of(action.contract.texts.title),
+            title=title_of(action.contract.texts.title, forward=forward),
             left=left(permit.expires_at, clock),
         )
-        for action, permit in waiting
+        for action, permit, forward in waiting
         if permit.state is PermitState.REQUESTED and permit.expires_at > clock.now
     )
