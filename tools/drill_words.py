@@ -297,7 +297,9 @@ ENTRIES: Mapping[str, Named] = {
         machine="action",
     ),
     "late_result.recorded": _moved("tool.execution.late_answer"),
-    "tool.status_query.answered": Named(names=("tool.execution.queried", "tool.compensation.queried")),
+    "tool.status_query.answered": Named(
+        names=("tool.execution.queried", "tool.compensation.queried", "tool.execution.resolved")
+    ),
     "callback.received": _moved("tool.callback.received"),
     "compensation.registered": _moved("tool.compensation.registered"),
     "compensation.started": _moved("tool.compensation.started"),

@@ -133,7 +133,8 @@ class Asker:
             return Page(preview_id="", version=facts.version, digest=self._digest(part))
         actor, person = self._author(command)
         try:
-            shown = make_preview(actor=actor, person=person, facts=facts, verb=verb, step=self._step(command))
+            step = self._step(command).partition("/")[0]
+            shown = make_preview(actor=actor, person=person, facts=facts, verb=verb, step=step)
         except Refused:
             return Page(preview_id="", version=facts.version)
         return Page(preview_id=shown.id, version=shown.version)

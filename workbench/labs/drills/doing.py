@@ -210,8 +210,8 @@ class Mischief:
 
     @staticmethod
     def _of_run(table: str, part: Part) -> str:
-        if table == "sagas_entry":
-            return f"NEW.run_ref = '{part.ref}'"
+        if table == "sagas_entry":  # of somebody's command: the engine's own commits are left alone
+            return f"NEW.run_ref = '{part.ref}' AND NEW.command_id <> ''"
         if table == "workbench_receipt":
             return "true"
         return f"NEW.run_id = (SELECT id FROM sagas_run WHERE ref = '{part.ref}')"  # noqa: S608  our own words

@@ -39,8 +39,8 @@ def read(paths: Sequence[Path]) -> tuple[list[Drill], list[str]]:
     return drills, problems
 
 
-def run(drills: Sequence[Drill], say: Say) -> list[Verdict]:
-    """Play drills, as many as possible in one arena."""
+def run(drills: Sequence[Drill], say: Say, *, trail: bool = False) -> list[Verdict]:
+    """Play drills, as many as possible in one arena. `trail`: tell what happened in those that fail."""
     verdicts: list[Verdict] = []
     ground: Ground | None = None
     try:
@@ -54,6 +54,8 @@ def run(drills: Sequence[Drill], say: Say) -> list[Verdict]:
             say(verdict.line())
             for other in verdict.differences[1:]:
                 say(f"      and {other}")
+            for line in verdict.trail if trail else ():
+                say(f"      {line}")
             if needs_own_ground(drill):
                 ground.__exit__(None, None, None)
                 ground = None

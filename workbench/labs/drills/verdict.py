@@ -28,6 +28,8 @@ class Verdict:
     seconds: float
     differences: tuple[str, ...] = ()
     checked: int = 0
+    trail: tuple[str, ...] = ()
+    """What happened, inside and outside, where it did not pass."""
 
     @property
     def passed(self) -> bool:
@@ -121,4 +123,28 @@ def play(drill: Drill, ground: Ground, progress: Progress) -> Verdict:
         seconds=time.monotonic() - began,
         differences=tuple(differences),
         checked=checked,
+        trail=() if not differences else tuple(_told(record)),
     )
+
+
+def _told(record: Record) -> Iterator[str]:
+    """What happened to each run, in the order of drill time: entries, and what arrived and took effect outside."""
+    hours = record.ground.hours
+    for part in record.score.parts[:5]:
+        lines = [
+            (
+                hours.of_database(one.at),
+                f"{one.name} {one.step}{'/' + one.item if one.item else ''} {one.source} -> {one.target} "
+                f"by {one.actor_id} {one.reason}",
+            )
+            for one in inside.entries(part.ref)
+        ]
+        lines += [
+            (
+                hours.of_wall(one.at),
+                f"outside: {one.kind} {one.of}{'/' + one.item if one.item else ''} {one.status or ''}",
+            )
+            for one in record.ledger
+            if one.case == part.case
+        ]
+        yield from (f"{part.name} {at:9.2f} s  {line}" for at, line in sorted(lines))

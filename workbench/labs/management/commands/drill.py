@@ -20,6 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("what", choices=["run", "check"])
         parser.add_argument("paths", nargs="+", metavar="PATH", help="a drill file, or a folder of them")
         parser.add_argument("--but", metavar="FILE", help="a list of files to leave out, one name a line")
+        parser.add_argument("--trail", action="store_true", help="what happened in those that fail")
         parser.add_argument("--json", action="store_true", help="the verdicts as JSON on the last line")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         if options["what"] == "check":
             self.stdout.write(f"{len(drills)} drills are sound.")
             return
-        verdicts = running.run(drills, self._say)
+        verdicts = running.run(drills, self._say, trail=options["trail"])
         self.stdout.write(running.summary(verdicts))
         if options["json"]:
             self.stdout.write(json.dumps([verdict.as_json() for verdict in verdicts], ensure_ascii=False))
