@@ -77,3 +77,11 @@ MINUTES ?= 10
 .PHONY: chaos-soak
 chaos-soak: install  ## everything is killed again and again while work goes on, then judged: SEED, MINUTES, ARGS="--json FILE"
 	@exec $(PY) manage.py chaos soak --seed $(SEED) --minutes $(MINUTES) $(ARGS)
+
+.PHONY: chaos-mutants
+chaos-mutants: install  ## known bugs are put into the product one by one; each must be found: ARGS="--only NAME"
+	@exec $(PY) manage.py chaos mutants $(ARGS)
+
+.PHONY: stateful
+stateful: install  ## many more orders of events against the reference model than `make test` plays
+	@HYPOTHESIS_PROFILE=long exec $(PY) -m pytest -n0 tests/stateful $(ARGS)

@@ -63,6 +63,10 @@ class Outside:
         """What is wrong with the world's books; nothing when they balance."""
         return tuple(self._ask("/books")["complaints"])
 
+    def reset(self) -> None:
+        """Forget everything that has happened out there, plans included."""
+        self._ask("/reset", {})
+
     def behave(self) -> None:
         """Forget every plan: from now on all tools do what they are asked."""
         request = Request(f"{self._url}/plan", method="DELETE")  # noqa: S310  our own loopback

@@ -287,6 +287,7 @@ def _arena() -> Iterator[Arena]:
 
 
 def arguments(parser: CommandParser) -> None:
+    """Seed, length, and where the report goes."""
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--json", type=Path, help="where the report goes")

@@ -88,6 +88,7 @@ def insist(ask: Callable[[], tuple[int, Any]], over: Callable[[], bool]) -> tupl
 
 
 def forget_connection() -> None:
+    """Let go of this thread's connection, which may be dead; the next query makes another."""
     connection.close()
     close_old_connections()
 
