@@ -305,9 +305,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a run turns back over a step whose outcome nobody knows",
         "stopped",
         _PLANNER,
-        "        if action.state is ActionState.UNKNOWN:\n            return _settle(facts, action)\n",
-        "        if action.state is ActionState.UNKNOWN and facts.direction is Direction.FORWARD:\n"
-        "            return _settle(facts, action)\n",
+        "    if unsettled := [_unsettled(facts, action, out) for action in actions if is_unknown(action)]:\n",
+        "    forward = facts.direction is Direction.FORWARD\n"
+        "    if unsettled := [_unsettled(facts, a, out) for a in actions if is_unknown(a) and forward]:\n",
     ),
     _mutant(
         "stop_skips_compensation",
@@ -319,16 +319,26 @@ MUTANTS: tuple[Mutant, ...] = (
         "    remaining = to_compensate(facts)\n    if facts.direction is Direction.UNDO:\n"
         "        return Finish(state=RunState.COMPENSATED)\n    for action in remaining:\n",
     ),
-    _mutant(
-        "stop_does_not_stop",
-        "E7",
-        "a run that has turned back goes on forward",
-        "stopped",
-        _PLANNER,
-        "    if facts.direction is Direction.FORWARD:\n        return _forward(facts, in_order(facts))\n",
-        "    if any(action.state is ActionState.NOT_STARTED for action in current(facts)):\n"
-        "        return _forward(facts, in_order(facts))\n"
-        "    if facts.direction is Direction.FORWARD:\n        return _forward(facts, in_order(facts))\n",
+    Mutant(
+        name="stop_does_not_stop",
+        id="E7",
+        says="a run that has turned back goes on forward",
+        scene="stopped",
+        edits=(
+            Edit(
+                file=_ADVANCE,
+                old="        if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):\n"
+                '            desk.move(row, "skip", ActionState.SKIPPED, actor=actor)\n            compensation =',
+                new="        if row.state == ActionState.SKIPPED:\n            compensation =",
+            ),
+            Edit(
+                file=_PLANNER,
+                old="    if facts.direction is Direction.FORWARD:\n        return _forward(facts, out, flying)\n",
+                new="    if any(action.state is ActionState.NOT_STARTED for action in actions):\n"
+                "        return _forward(facts, out, flying)\n"
+                "    if facts.direction is Direction.FORWARD:\n        return _forward(facts, out, flying)\n",
+            ),
+        ),
     ),
     _mutant(
         "accepted_is_done",

@@ -29,7 +29,7 @@ from sagas.tx import durable, retrying
 from tests.integration.sagas.stage import INPUTS
 from tools.contract import Json
 from tools.world import World
-from workbench.commands import dispatch, make_preview
+from workbench.commands import COMMANDS, dispatch, fields_of, make_preview
 from workbench.labs import cast
 from workbench.labs.checker.gather import gather
 from workbench.labs.checker.histories import Said
@@ -142,7 +142,10 @@ class Scene:
         with suppress(Exception):  # what is refused has no preview; the verb itself says why
             preview = make_preview(actor=actor, person=person, facts=facts, verb=verb, step=step)
         id_ = id_ or f"{who.username}-{len(self.said)}"
-        arguments: dict[str, Any] = {"reason": REASON, **({"step": step} if step else {}), **more}
+        known = {field.name for field in fields_of(COMMANDS[verb].arguments)}
+        arguments = {
+            name: value for name, value in {"reason": REASON, "step": step}.items() if name in known
+        } | more
         try:
             result = dispatch(
                 actor=actor,
