@@ -73,7 +73,9 @@ def last_entry() -> int:
 
 def _entry(row: Mapping[str, Any], items: Mapping[tuple[str, int], str]) -> Entry:
     read = {name: _json(row[name]) for name in ("before", "after")}
-    return Entry(**{**row, **read}, item=items.get((row["machine"], row["object_id"] or 0), ""))
+    step, _, item = str(row["step"]).rstrip("]").partition("[")
+    item = item or items.get((row["machine"], row["object_id"] or 0), "")
+    return Entry(**{**row, **read, "step": step}, item=item)
 
 
 def _json(value: Json) -> Json:

@@ -26,6 +26,7 @@ class Box:
     state: StateWord
     about: SafeString
     recovery: ClassWord
+    key: SafeString
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +153,7 @@ def _box(action: ActionFacts) -> Box:
         state=look,
         about=detail,
         recovery=marks.recovery_of(action.contract),
+        key=text.inert(action.key, 200),
     )
 
 
