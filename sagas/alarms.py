@@ -50,6 +50,13 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "handoff.late",
         "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state <> 'resolved' AND due_at < now_()",
     ),
+    ("gate.paused", "SELECT count(*), min(paused_at) FROM sagas_gate WHERE paused_at IS NOT NULL"),
+    (
+        "gate.long_wait",
+        "SELECT count(*), min(t.waiting_since) FROM sagas_turn t JOIN sagas_gate g ON g.tool = t.tool "
+        "WHERE t.go_at IS NULL AND t.used_at IS NULL AND g.paused_at IS NULL "
+        "AND t.waiting_since < now_() - interval '5 minutes'",
+    ),
     (
         "handoff.escalated",
         "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state = 'open' AND escalation > 0",

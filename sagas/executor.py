@@ -11,15 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
-from sagas import faultpoints
+from sagas import faultpoints, gates
 from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
@@ -36,13 +37,15 @@ from sagas.orders import (
     PriorRead,
     Purpose,
     Queried,
+    Queue,
     Seen,
     Together,
     Waiting,
 )
 from sagas.planner import MOST_TOGETHER
 from sagas.tx import outside_transaction, retrying
-from tools.outcome import OutcomeKind, QueryAnswer, Verdict, classify, classify_query
+from tools.contract import Contract
+from tools.outcome import Observation, OutcomeKind, QueryAnswer, Verdict, classify, classify_query
 from tools.world import World
 
 log = structlog.get_logger(__name__)
@@ -65,19 +68,37 @@ NEW_WORK_EVERY = 4
 """One claim in so many takes what has waited longest, so that a flood of recoveries keeps room for new runs."""
 
 
-def perform(order: Call | Ask, world: World) -> Seen:
-    """Do one thing outside: a call or the reads of an `Ask`. Never inside a transaction (law 3)."""
+def perform(order: Call | Ask | Queue, world: World) -> Seen:
+    """Do one thing outside: a call, the reads of an `Ask`, or asking a gate. Never inside a transaction (law 3)."""
     outside_transaction()
-    about = _about(order)
+    if isinstance(order, Queue):
+        return retrying(partial(gates.ask, order))
+    about, ears = _about(order), _Ears(world)
+    seen: Answered | PriorRead | Checked | Queried
     if isinstance(order, Ask):
         faultpoints.reach("read.before", **about)
-        seen = _ask(order, world)
+        seen = _ask(order, ears)
         faultpoints.reach("read.answered", **about)
-        return seen
-    faultpoints.reach("call.before_connect", **about)
-    answered = _call(order, world)
-    faultpoints.reach("call.answered", **about)
-    return answered
+    else:
+        faultpoints.reach("call.before_connect", **about)
+        seen = _call(order, ears)
+        faultpoints.reach("call.answered", **about)
+    return replace(seen, heard=retrying(partial(gates.heard, ears.refusals))) if ears.refusals else seen
+
+
+class _Ears(World):
+    """The world, with every answer kept that is no plain success: the gates want to know of them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.refusals: list[tuple[Contract, Observation]] = []
+
+    def call(self, contract: Contract, **how: Any) -> Observation:
+        observation = self._world.call(contract, **how)
+        plain = observation.status is None or 200 <= observation.status <= 299
+        if not plain or contract.errors.codes:
+            self.refusals.append((contract, observation))
+        return observation
 
 
 def _about(order: Call | Ask) -> dict[str, str]:
@@ -105,7 +126,7 @@ def _call(order: Call, world: World) -> Answered:
     return Answered(call=order, outcome=outcome, verified=verified)
 
 
-def _ask(order: Ask, world: World) -> Seen:
+def _ask(order: Ask, world: World) -> PriorRead | Checked | Queried:
     match order.purpose:
         case Purpose.PRIOR:
             observation = world.call(order.contract, args=order.args, key="")
@@ -161,6 +182,8 @@ def drive(claim: Claim, order: Order, world: World, *, over: Callable[[], bool] 
                 close_old_connections()
                 retrying(partial(workers.abandon, claim, seen))
                 break
+            if isinstance(seen, Answered) and seen.call.contract.rate.at_once is not None:
+                retrying(partial(gates.hand_out, seen.call.contract.tool))  # there is room for the next one
         for late in hands.rest():
             # The claim is gone, not what was seen: it is kept as evidence.
             with contextlib.suppress(ClaimLost):
@@ -190,7 +213,7 @@ class Hands:
         """The actions that something is out for."""
         return frozenset(self._flying.values())
 
-    def work(self, order: Call | Ask | Together | Waiting) -> Seen | None:
+    def work(self, order: Call | Ask | Queue | Together | Waiting) -> Seen | None:
         """Set going what is ordered and return the next thing seen. None: nothing came in the time to wait."""
         match order:
             case Waiting(for_s=for_s):
@@ -211,7 +234,7 @@ class Hands:
             if seen is not None:
                 yield seen
 
-    def _send_out(self, order: Call | Ask) -> None:
+    def _send_out(self, order: Call | Ask | Queue) -> None:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(MOST_TOGETHER, thread_name_prefix="group")
         self._flying[self._pool.submit(perform, order, self._world)] = order.action_id

@@ -212,6 +212,23 @@ class FreezeFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GateFacts:
+    """The gate of a tool: closed until a time, or paused until a person opens it; how fast it lets through.
+
+    `per_second` and `at_once` None = no bound of that kind. `waiting` calls wait, the first since `waiting_since`.
+    """
+
+    tool: str
+    closed_until: datetime | None
+    paused_at: datetime | None
+    paused_why: str
+    per_second: float | None
+    at_once: int | None
+    waiting: int
+    waiting_since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFacts:
     """Everything known of one run at `now` (database clock). `version` rises with every change people can see.
 

@@ -64,6 +64,24 @@ class Ask:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Queue:
+    """A turn to be asked for at the gate of a tool, before anything is marked as sent (engine.md, section 4).
+
+    `flow` is what turns are shared between. `reserved`: it makes up for something or finds something out.
+    `sent_away`: the last try was refused for speed. After `give_up_at` a person is asked.
+    """
+
+    run_id: int
+    action_id: int
+    contract: Contract
+    flow: str
+    reserved: bool
+    compensation_id: int | None = None
+    sent_away: bool = False
+    give_up_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Done:
     """Nothing more to do now; the run is released. `due_at` None = nothing is due."""
 
@@ -74,7 +92,7 @@ class Done:
 class Together:
     """Several things to do at the same time; each is reported by itself, as soon as it is seen."""
 
-    orders: tuple[Call | Ask, ...]
+    orders: tuple[Call | Ask | Queue, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +102,17 @@ class Waiting:
     for_s: float | None = None
 
 
-type Order = Call | Ask | Together | Waiting | Done
+type Order = Call | Ask | Queue | Together | Waiting | Done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """What the gates made of the answers. `slowed`: one refused for speed, or refused whoever calls; that uses up no
+    try. `paused`: this very answer paused its tool, and why.
+    """
+
+    slowed: bool = False
+    paused: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +132,7 @@ class Answered:
     call: Call
     outcome: Outcome
     verified: ConditionSeen | None = None
+    heard: Heard = Heard()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +142,7 @@ class PriorRead:
     ask: Ask
     outcome: Outcome
     version: str = ""
+    heard: Heard = Heard()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +151,7 @@ class Queried:
 
     ask: Ask
     answer: QueryAnswer
+    heard: Heard = Heard()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +161,15 @@ class Checked:
     ask: Ask
     already_done: ConditionSeen | None
     conditions: tuple[ConditionSeen, ...]
+    heard: Heard = Heard()
 
 
-type Seen = Answered | PriorRead | Queried | Checked
+@dataclass(frozen=True, kw_only=True)
+class Queued:
+    """What the gate said: the turn has come (`until` None), or when to look again."""
+
+    order: Queue
+    until: datetime | None
+
+
+type Seen = Answered | PriorRead | Queried | Checked | Queued

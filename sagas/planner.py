@@ -242,8 +242,13 @@ def _stands(action: ActionFacts) -> bool:
     return action.state in (ActionState.CONFIRMED, ActionState.PARTIAL)
 
 
-def decide(facts: RunFacts, out: frozenset[int] = frozenset()) -> Decision:
-    """The next thing to do with the run. `out`: the actions that a call or a read is out for at this moment."""
+def decide(
+    facts: RunFacts, out: frozenset[int] = frozenset(), parked: frozenset[int] = frozenset()
+) -> Decision:
+    """The next thing to do with the run. `out`: the actions that a call or a read is out for at this moment.
+
+    `parked`: those that wait for their turn at a gate, as if nothing could be done about them just now.
+    """
     if facts.state in FINAL_RUN_STATES:
         return Wait(until=None)
     actions = units(facts)
@@ -254,14 +259,15 @@ def decide(facts: RunFacts, out: frozenset[int] = frozenset()) -> Decision:
     if any(a.compensation and a.compensation.state is CompensationState.SENT for a in actions):
         return Wait(until=None)
     promised = Wait(until=_earliest(a.due_at for a in actions if a.state is ActionState.SENT))
-    waiting = bool(out) or any(action.state is ActionState.SENT for action in actions)
+    busy = out | parked
+    waiting = bool(busy) or any(action.state is ActionState.SENT for action in actions)
     if handoff_open(facts):
         return promised if waiting else _while_handed_off(facts, actions)
     flying = out | {a.id for a in actions if a.state is ActionState.SENT and a.due_at is None}
-    if unsettled := [_unsettled(facts, action, out) for action in actions if is_unknown(action)]:
+    if unsettled := [_unsettled(facts, action, busy) for action in actions if is_unknown(action)]:
         return _first([*unsettled, promised], flying)
     if facts.direction is Direction.FORWARD:
-        return _forward(facts, out, flying)
+        return _forward(facts, busy, flying)
     return promised if waiting else _back(facts, actions)
 
 

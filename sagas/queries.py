@@ -31,7 +31,7 @@ from sagas.facts import (
     StripMark,
 )
 from sagas.ledger import approvals
-from sagas.ledger.desk import open_freezes
+from sagas.ledger.desk import in_force
 from sagas.models import (
     Action,
     Attempt,
@@ -74,7 +74,7 @@ def facts_of_handoff(handoff_ref: str) -> RunFacts:
 
 
 def _picture(run: Run, handoff_id: int | None) -> RunFacts:
-    now, freezes = open_freezes()
+    now, freezes, _ = in_force()
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
     if handoff_id is not None:
         # A closed handoff is asked for by name: nothing else may lead the picture then.
@@ -432,7 +432,7 @@ def _entry(row: Entry) -> EntryFacts:
 
 def freezes() -> tuple[FreezeFacts, ...]:
     """The freezes in force."""
-    return open_freezes()[1]
+    return in_force()[1]
 
 
 def now() -> datetime:

@@ -22,4 +22,7 @@ class Reason(StrEnum):
     SIGNOFF_NEEDED = "signoff_needed"
     APPROVAL_EXPIRED = "approval_expired"
     LATE_FACT = "late_fact"
+    THROTTLED = "throttled"
+    TOOL_PAUSED = "tool_paused"
+    QUARANTINED = "quarantined"
     ESCALATED = "escalated"

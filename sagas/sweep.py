@@ -15,7 +15,7 @@ from functools import partial
 import structlog
 from django.db import DatabaseError, close_old_connections, connection
 
-from sagas import alarms, faultpoints, reconcile
+from sagas import alarms, faultpoints, gates, reconcile
 from sagas.entries import engine
 from sagas.executor import Drain
 from sagas.ledger import alerts, workers
@@ -151,11 +151,12 @@ class Sweep:
         connection.close()
 
     def tick(self) -> None:
-        """One look: the dead, the lapsed, the due."""
+        """One look: the dead, the lapsed, whose turn it is, the due."""
         close_old_connections()
         self._recovery.look()
         release_lapsed_claims()
         speak_up()
+        gates.hand_out()
         if workers.anything_due():
             ring()
         self._watch()

@@ -71,6 +71,7 @@ class Meaning(StrEnum):
     ACCEPTED = "accepted"
     VALIDATION = "validation"
     PERMISSION = "permission"
+    CREDENTIAL = "credential"
     CONFLICT = "conflict"
     NOT_FOUND = "not_found"
     REFUSED = "refused"
@@ -116,6 +117,20 @@ class Limits:
     connect_s: float = 3.0
     total_s: float = 10.0
     body_bytes: int = 1_048_576
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """How fast a tool may be called, by everybody together; None = no bound of that kind.
+
+    `burst` calls may follow each other without a pause. `at_once` bounds the calls under way; reads are not
+    counted there. A call that has waited `longest_wait_s` seconds for its turn goes to a person.
+    """
+
+    per_second: float | None = None
+    burst: int = 1
+    at_once: int | None = None
+    longest_wait_s: float = 900.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +333,7 @@ class Contract:
     statuses: Mapping[int, Meaning]
     retry: Mapping[ErrorClass, RetryRule]
     limits: Limits
+    rate: Rate = field(default_factory=Rate)
     reference: str = ""
     echo: str = ""
     errors: ErrorAnswers = field(default_factory=ErrorAnswers)

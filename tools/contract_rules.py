@@ -46,6 +46,7 @@ def faults_of_contract(document: Json) -> Iterator[Fault]:
     yield from _codes(document)
     yield from _retries(document)
     yield from _limits(document)
+    yield from _rate(document)
     yield from _conditions(document)
     yield from _callback(document)
     unsound = list(_schemas(document))
@@ -180,6 +181,22 @@ def _limits(document: Json) -> Iterator[Fault]:
             path=("limits", "connect_s"),
             message="connecting may not take longer than the whole call",
             remedy="Lower connect_s or raise total_s.",
+        )
+
+
+def _rate(document: Json) -> Iterator[Fault]:
+    rate = document.get("rate", {})
+    if "burst" in rate and "per_second" not in rate:
+        yield Fault(
+            path=("rate", "burst"),
+            message="a burst says nothing without calls a second",
+            remedy="Add per_second, or remove burst.",
+        )
+    if "at_once" in rate and document["effect_kind"] == EffectKind.READ_ONLY:
+        yield Fault(
+            path=("rate", "at_once"),
+            message="reads under way are not counted, so that at_once would bound nothing",
+            remedy="Bound a read by per_second.",
         )
 
 

@@ -10,7 +10,7 @@ DEFAULT_MEANINGS: Mapping[int, Meaning] = {
     202: Meaning.ACCEPTED,
     207: Meaning.PARTIAL,
     400: Meaning.VALIDATION,
-    401: Meaning.PERMISSION,
+    401: Meaning.CREDENTIAL,
     403: Meaning.PERMISSION,
     412: Meaning.CONFLICT,
     422: Meaning.VALIDATION,

@@ -86,6 +86,7 @@ class Outcome:
     """What an observation means under a contract. `retry_after_s` from a throttled or temporary answer.
 
     `cut`: the answer was too large; `result` holds only the members that had ended where reading stopped.
+    `credential`: it was not this call that was refused but whoever makes it, so that the next one will be too.
     """
 
     kind: OutcomeKind
@@ -97,6 +98,7 @@ class Outcome:
     status: int | None = None
     duration_ms: int = 0
     cut: Cut | None = None
+    credential: bool = False
 
 
 class Verdict(StrEnum):
@@ -125,6 +127,7 @@ _REFERENCE_LONGEST = 500
 _REJECTIONS: Mapping[Meaning, ErrorClass] = {
     Meaning.VALIDATION: ErrorClass.VALIDATION,
     Meaning.PERMISSION: ErrorClass.PERMISSION,
+    Meaning.CREDENTIAL: ErrorClass.PERMISSION,
     Meaning.CONFLICT: ErrorClass.CONFLICT,
     Meaning.NOT_FOUND: ErrorClass.NOT_FOUND,
     Meaning.REFUSED: ErrorClass.REFUSED,
@@ -176,7 +179,8 @@ def _of_seen(contract: Contract, observation: Observation, compensating: bool, i
 def _of_meaning(contract: Contract, observation: Observation, status: int, meaning: Meaning) -> Outcome:
     if meaning in _REJECTIONS:
         told = said(observation.body, code=contract.errors.code)
-        return _outcome(observation, OutcomeKind.REJECTED, _REJECTIONS[meaning], told)
+        refused = _outcome(observation, OutcomeKind.REJECTED, _REJECTIONS[meaning], told)
+        return replace(refused, credential=meaning is Meaning.CREDENTIAL)
     match meaning:
         case Meaning.CONFIRMED if 200 <= status <= 299:
             return _of_success(contract, observation)
@@ -186,6 +190,9 @@ def _of_meaning(contract: Contract, observation: Observation, status: int, meani
             return _of_accepted(contract, observation)
         case Meaning.PARTIAL:
             return _outcome(observation, OutcomeKind.PARTIAL, ErrorClass.PARTIAL, result=observation.body)
+        case Meaning.TEMPORARY if status == 503 and retry_after_s(observation.headers) is not None:
+            # It says when to come back: a speed limit under another number.
+            return _outcome(observation, OutcomeKind.THROTTLED, ErrorClass.THROTTLED, wait=True)
         case Meaning.TEMPORARY:
             return _outcome(observation, OutcomeKind.TEMPORARY, ErrorClass.TEMPORARY, wait=True)
         case Meaning.THROTTLED:

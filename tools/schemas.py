@@ -266,6 +266,33 @@ CONTRACT_SCHEMA: Json = {
                 },
                 "bounds of one call",
             ),
+            "rate": _object(
+                [],
+                {
+                    "per_second": {
+                        "type": "number",
+                        "exclusiveMinimum": 0,
+                        "maximum": 10_000,
+                        "description": "calls a second, by everybody together",
+                    },
+                    "burst": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": 1000,
+                        "description": "calls that may follow each other without a pause",
+                    },
+                    "at_once": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": 10_000,
+                        "description": "calls that may be under way at the same time",
+                    },
+                    "longest_wait_s": _seconds(
+                        "seconds that a call waits for its turn before a person is asked"
+                    ),
+                },
+                "how fast the tool may be called",
+            ),
             "succeeded_when": _CONDITION,
             "accepted_answer_s": _seconds("seconds that an answer to an accepted call may take"),
             "items": _ITEMS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection
 from sagas import entries, faultpoints, planner
 from sagas.errors import CannotStep, ClaimLost
 from sagas.facts import Actor
-from sagas.ledger import approvals, batch, compensate, late, settle
+from sagas.ledger import approvals, batch, compensate, late, settle, turns
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
 from sagas.orders import (
@@ -32,10 +32,13 @@ from sagas.orders import (
     PriorRead,
     Purpose,
     Queried,
+    Queue,
+    Queued,
     Seen,
     Together,
     Waiting,
 )
+from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState, Direction, Machine
 from sagas.tx import durable, lock_freeze_shared
 from tools.bindings import Unbindable, bind
@@ -175,8 +178,17 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen | None, last: bool, ou
         case Checked():
             if compensate.checked(desk, seen):
                 ordered = _send_compensation(desk, claim, desk.action(seen.ask.action_id))
+        case Queued():
+            pass  # what the gate said is looked at where the call would go out
         case _:
             assert_never(seen)
+    if seen is not None and not isinstance(seen, Queued) and seen.heard.paused:
+        desk.hand_over(
+            Reason.TOOL_PAUSED,
+            action=desk.action(_about(seen)),
+            detail=seen.heard.paused,
+            actor=entries.EXECUTOR,
+        )
     if ordered is not None:
         desk.close(release=False)
         return _stamped(ordered)
@@ -184,19 +196,32 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen | None, last: bool, ou
         desk.due_at = desk.now
         desk.close(release=not out)
         return Waiting() if out else Done(due_at=desk.now)
-    return _step(desk, claim, out)
+    return _step(desk, claim, out, seen if isinstance(seen, Queued) else None)
 
 
-def _step(desk: Desk, claim: Claim, out: frozenset[int] = frozenset()) -> Order:
-    """Move by the planner's decisions until what they come to happens outside or is a wait."""
+def _about(seen: Answered | PriorRead | Queried | Checked) -> int:
+    return seen.call.action_id if isinstance(seen, Answered) else seen.ask.action_id
+
+
+def _step(desk: Desk, claim: Claim, out: frozenset[int] = frozenset(), queued: Queued | None = None) -> Order:
+    """Move by the planner's decisions until what they come to happens outside or is a wait.
+
+    `queued`: what a gate has just said.
+    """
     faultpoints.reach("step.begun", run=desk.run.ref)
     late.apply_waiting_evidence(desk)
-    orders: list[Call | Ask] = []
+    orders: list[Call | Ask | Queue] = []
+    parked: dict[int, datetime] = {}
     for _ in range(_MOST_MOVES):
         batch.derive_all(desk)
         busy = out | {order.action_id for order in orders}
-        order = _carry_out(desk, claim, planner.decide(desk.facts(), busy))
+        found = turns.at_gate(desk, planner.decide(desk.facts(), busy, frozenset(parked)), queued)
+        if isinstance(found, turns.Parked):
+            parked[found.action_id] = found.until
+            continue
+        order = found if isinstance(found, Queue) else _carry_out(desk, claim, found)
         if isinstance(order, Done):
+            order = replace(order, due_at=_sooner(order.due_at, parked.values()))
             return _ordered(desk, orders) if orders else _at_rest(desk, order, out)
         if order is not None:
             orders.append(order)
@@ -205,7 +230,11 @@ def _step(desk: Desk, claim: Claim, out: frozenset[int] = frozenset()) -> Order:
     raise AssertionError(f"{desk.run.ref}: the planner does not come to rest")
 
 
-def _ordered(desk: Desk, orders: list[Call | Ask]) -> Order:
+def _sooner(due_at: datetime | None, others: Iterable[datetime]) -> datetime | None:
+    return min([*others, *([due_at] if due_at is not None else [])], default=None)
+
+
+def _ordered(desk: Desk, orders: list[Call | Ask | Queue]) -> Order:
     desk.due_at = None
     desk.close(release=False)
     stamped = tuple(_stamped(order) for order in orders)
@@ -221,13 +250,13 @@ def _at_rest(desk: Desk, done: Done, out: frozenset[int]) -> Order:
     return Waiting(for_s=max((done.due_at - desk.now).total_seconds(), 0.0) if done.due_at else None)
 
 
-def _beside_others(desk: Desk, order: Call | Ask) -> bool:
+def _beside_others(desk: Desk, order: Call | Ask | Queue) -> bool:
     """Whether something else of the run may go out at the same time: for a step of a group, never on the way back."""
     step = desk.action(order.action_id).step
     return order.compensation_id is None and bool(desk.definition.step(step).group)
 
 
-def _stamped(order: Call | Ask) -> Call | Ask:
+def _stamped(order: Call | Ask | Queue) -> Call | Ask | Queue:
     """The moment before COMMIT is issued: the dispatch window runs from here (engine.md, section 3)."""
     return replace(order, committing_since=boot_time()) if isinstance(order, Call) else order
 

@@ -20,8 +20,6 @@ from tools.contract import CompensationKind, ErrorClass, Json
 from tools.outcome import Outcome, OutcomeKind, QueryAnswer, Verdict
 from tools.redact import mask, mask_text
 
-_REFUSALS = {OutcomeKind.NOT_SENT, OutcomeKind.THROTTLED}
-
 
 def checked(desk: Desk, seen: Checked) -> bool:
     """Weigh the look before the leap. True: the compensating call may go out in this very commit."""
@@ -36,7 +34,8 @@ def checked(desk: Desk, seen: Checked) -> bool:
         compensated(desk, action, compensation, "already_done", f"read: {done.detail}", entries.VALIDATOR)
         return False
     if (done is not None and done.met is None) or any(condition.met is None for condition in conditions):
-        _look_later(desk, action, compensation, (*((done,) if done else ()), *conditions))
+        looked = (*((done,) if done else ()), *conditions)
+        _look_later(desk, action, compensation, looked, free=seen.heard.slowed)
         return False
     failed = [condition for condition in conditions if not condition.met]
     if failed:
@@ -63,15 +62,16 @@ def _keep_read(desk: Desk, action: Action, compensation: Compensation, seen: Con
 
 
 def _look_later(
-    desk: Desk, action: Action, compensation: Compensation, seen: tuple[ConditionSeen, ...]
+    desk: Desk, action: Action, compensation: Compensation, seen: tuple[ConditionSeen, ...], *, free: bool
 ) -> None:
     detail = "; ".join(condition.detail for condition in seen if condition.met is None)
     rule = planner.rule(desk.contract(compensation).retry, ErrorClass.NO_ANSWER)
-    if compensation.refusals + 1 >= max(rule.max_attempts, 5):
+    tries = compensation.refusals + (0 if free else 1)
+    if tries >= max(rule.max_attempts, 5):
         _fail(desk, compensation, "stop", ErrorClass.NO_ANSWER, f"the look before the call failed: {detail}")
         return
-    later = desk.now + planner.backoff(rule, compensation.refusals + 1)
-    desk.set(compensation, refusals=compensation.refusals + 1, due_at=later, error_detail=short(detail))
+    later = desk.now + planner.backoff(rule, tries)
+    desk.set(compensation, refusals=tries, due_at=later, error_detail=short(detail))
 
 
 def answered(desk: Desk, action: Action, compensation: Compensation, seen: Answered) -> None:
@@ -96,6 +96,8 @@ def answered(desk: Desk, action: Action, compensation: Compensation, seen: Answe
             detail = outcome.detail or (f"answered, but not read back: {verified.detail}" if verified else "")
             _lose(desk, action, compensation, outcome.error_class or ErrorClass.NO_ANSWER, detail)
         case OutcomeKind.NOT_SENT | OutcomeKind.THROTTLED | OutcomeKind.TEMPORARY:
+            _compensate_again(desk, action, compensation, outcome)
+        case OutcomeKind.REJECTED if outcome.credential and not compensation.in_doubt:
             _compensate_again(desk, action, compensation, outcome)
         case OutcomeKind.REJECTED | OutcomeKind.PARTIAL if compensation.in_doubt:
             error = outcome.error_class or ErrorClass.REFUSED
@@ -217,11 +219,12 @@ def _compensate_again(desk: Desk, action: Action, compensation: Compensation, ou
     contract = desk.contract(compensation)
     error = outcome.error_class or ErrorClass.TEMPORARY
     rule = planner.rule(contract.retry, error)
-    free = outcome.kind in _REFUSALS
+    waits = outcome.kind is OutcomeKind.THROTTLED or outcome.credential
+    free = waits or outcome.kind is OutcomeKind.NOT_SENT
     used = compensation.attempts_used - 1 if free else compensation.attempts_used
     refusals = compensation.refusals + 1 if free else compensation.refusals
     tries = refusals if free else used
-    if outcome.kind is not OutcomeKind.THROTTLED and tries >= rule.max_attempts:
+    if not waits and tries >= rule.max_attempts:
         if compensation.in_doubt:
             _lose(desk, action, compensation, error, outcome.detail)
         else:

@@ -75,6 +75,7 @@ class Desk:
     seen_version: int = 0
     due_at: datetime | None = None
     held: bool = False
+    gated: frozenset[str] = frozenset()
     _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
     _updates: list[tuple[Any, dict[str, Any], int]] = field(default_factory=list)
@@ -447,11 +448,12 @@ def this_transaction() -> int:
         return int(cursor.fetchone()[0])
 
 
-def open_freezes() -> tuple[datetime, tuple[FreezeFacts, ...]]:
-    """The database's now and the freezes in force, in one statement."""
+def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str]]:
+    """The database's now, the freezes in force and the tools whose gate is not simply open, in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at "
+            "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at, "
+            "ARRAY(SELECT tool FROM sagas_gate WHERE paused_at IS NOT NULL OR pace IS NOT NULL) "
             "FROM (SELECT 1) one LEFT JOIN sagas_freeze f ON f.lifted_at IS NULL ORDER BY f.id"
         )
         rows = cursor.fetchall()
@@ -460,12 +462,12 @@ def open_freezes() -> tuple[datetime, tuple[FreezeFacts, ...]]:
         for row in rows
         if row[1] is not None
     )
-    return rows[0][0], freezes
+    return rows[0][0], freezes, frozenset(rows[0][7])
 
 
 def load(run: Run, *, author: Author | None = None) -> Desk:
     """Everything of a run whose lock is held."""
-    now, freezes = open_freezes()
+    now, freezes, gated = in_force()
     actions = list(Action.objects.filter(run=run).order_by("position", "id"))
     compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
@@ -474,7 +476,7 @@ def load(run: Run, *, author: Author | None = None) -> Desk:
     )
     permits = list(Permit.objects.filter(run=run).order_by("id")) if signed else []
     desk = Desk(run, actions, compensations, handoffs, permits, freezes, now, author)
-    desk.seen_version, desk._first_seq = run.version, run.seq
+    desk.seen_version, desk._first_seq, desk.gated = run.version, run.seq, gated
     return desk
 
 

@@ -25,7 +25,6 @@ from tools.outcome import Cut, Outcome, OutcomeKind, QueryAnswer, Verdict
 from tools.redact import mask, mask_text
 
 _NAMES_KEPT = 20
-_REFUSALS = {OutcomeKind.NOT_SENT, OutcomeKind.THROTTLED}
 
 
 # --- Calls --------------------------------------------------------------------------------------------------
@@ -123,6 +122,8 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
             # The repeat did nothing, which says nothing of the earlier try: that one stays unknown.
             detail = f"the repeat did nothing, the earlier try is still unknown: {outcome.detail}"
             lose(desk, action, outcome.error_class or ErrorClass.NO_ANSWER, detail, entries.VALIDATOR)
+        case OutcomeKind.REJECTED if outcome.credential:
+            _again(desk, action, contract, outcome)
         case OutcomeKind.REJECTED:
             reject(
                 desk,
@@ -139,10 +140,13 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
 
 
 def _again(desk: Desk, action: Action, contract: Contract, outcome: Outcome) -> None:
-    """Back to `prepared`, later. What never left and what was throttled used up no attempt (law 5)."""
+    """Back to `prepared`, later. What never left, what was throttled and what was refused to whoever calls used up no
+    attempt (law 5).
+    """
     error = outcome.error_class or ErrorClass.TEMPORARY
     rule = planner.rule(contract.retry, error)
-    free = outcome.kind in _REFUSALS
+    waits = outcome.kind is OutcomeKind.THROTTLED or outcome.credential
+    free = waits or outcome.kind is OutcomeKind.NOT_SENT
     used = action.attempts_used - 1 if free else action.attempts_used
     refusals = action.refusals + 1 if free else action.refusals
     tries = refusals if free else used
@@ -160,7 +164,7 @@ def _again(desk: Desk, action: Action, contract: Contract, outcome: Outcome) -> 
         error_class=error.value,
         error_detail=short(outcome.detail),
     )
-    if outcome.kind is not OutcomeKind.THROTTLED and tries >= rule.max_attempts:
+    if not waits and tries >= rule.max_attempts:
         reject(desk, action, "refuse", error, outcome.detail, entries.PLANNER)
 
 
@@ -325,14 +329,17 @@ def prior_read(desk: Desk, seen: PriorRead) -> None:
         return
     rule = planner.rule(seen.ask.contract.retry, outcome.error_class or ErrorClass.NO_ANSWER)
     error = outcome.error_class or ErrorClass.NO_ANSWER
-    if outcome.kind is OutcomeKind.REJECTED or action.refusals + 1 >= max(rule.max_attempts, 5):
+    if not seen.heard.slowed and (
+        outcome.kind is OutcomeKind.REJECTED or action.refusals + 1 >= max(rule.max_attempts, 5)
+    ):
         detail = f"the state before the call could not be read: {outcome.detail}"
         reject(desk, action, "refuse", error, detail, entries.PLANNER)
         return
     later = desk.now + max(
         planner.backoff(rule, action.refusals + 1), timedelta(seconds=outcome.retry_after_s or 0.0)
     )
-    desk.set(action, refusals=action.refusals + 1, due_at=later, error_detail=short(outcome.detail))
+    refusals = action.refusals if seen.heard.slowed else action.refusals + 1
+    desk.set(action, refusals=refusals, due_at=later, error_detail=short(outcome.detail))
 
 
 # --- Status queries ---------------------------------------------------------------------------------------------

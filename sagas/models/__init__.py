@@ -6,7 +6,7 @@ from sagas.models.definition import ContractVersion, DefinitionVersion
 from sagas.models.entry import Entry
 from sagas.models.evidence import Evidence
 from sagas.models.freeze import Freeze
-from sagas.models.gate import Gate
+from sagas.models.gate import Gate, Turn
 from sagas.models.handoff import Handoff, Question
 from sagas.models.outbox import Outbox
 from sagas.models.permit import Permit
@@ -33,5 +33,6 @@ __all__ = [
     "Reconciliation",
     "Run",
     "TeamVersion",
+    "Turn",
     "Worker",
 ]

@@ -96,7 +96,13 @@ class Attempt(models.Model):
     duration_ms = models.PositiveIntegerField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["run", "id"], name="attempt_run")]
+        indexes = [
+            models.Index(fields=["run", "id"], name="attempt_run"),
+            # The calls under way, for gates that bound how many there may be.
+            models.Index(
+                fields=["action"], name="attempt_open", condition=models.Q(finished_at__isnull=True)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.action_id}"

@@ -44,7 +44,7 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
     from sagas.ledger import advance, settle
     from sagas.ledger.desk import Desk
     from sagas.models import Action
-    from sagas.orders import Answered, Ask, Call, Order, Seen
+    from sagas.orders import Answered, Ask, Call, Order, Queue, Seen
     from tools.outcome import OutcomeKind
 
     def meant(order: Order) -> bool:
@@ -75,7 +75,7 @@ def arm(point: str, tool: str, compensating: bool, number: signal.Signals) -> No
         case "before_commit_of_sent":
             stamped = advance._stamped
 
-            def stamped_or_die(order: Call | Ask) -> Call | Ask:
+            def stamped_or_die(order: Call | Ask | Queue) -> Call | Ask | Queue:
                 if meant(order):
                     die()
                 return stamped(order)

@@ -14,10 +14,12 @@ from tests.house.source import Source
 
 type Rule = Callable[[Source], Iterator[str]]
 
-# What writes the engine's tables: the ledger; publishing and freezing, which belong to no run; the outbox's own marks.
+# What writes the engine's tables: the ledger; publishing, freezing and gates, which belong to no run; the outbox's own
+# marks.
 WRITERS = (
     "sagas/ledger/",
     "sagas/freezes.py",
+    "sagas/gates.py",
     "sagas/published.py",
     "sagas/relay.py",
     "sagas/reconcile.py",

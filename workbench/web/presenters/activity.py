@@ -124,6 +124,9 @@ _SENTENCES: dict[str, Words] = {
     "reconciliation.drift": gettext_lazy("What was read about {step} differs from what is on record."),
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
     "human.handoff.reminded": gettext_lazy("{who} reminded the team: part of the time is gone."),
+    "tool.gate.closed": gettext_lazy("A tool asked everybody to slow down."),
+    "tool.gate.paused": gettext_lazy("{who} paused a tool: it refuses our credential."),
+    "tool.gate.opened": gettext_lazy("{who} opened a paused tool."),
     "system.frozen": gettext_lazy("{who} froze the system."),
     "system.unfrozen": gettext_lazy("{who} lifted a freeze."),
 }

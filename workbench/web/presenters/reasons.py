@@ -154,6 +154,36 @@ REASONS: dict[str, ReasonWords] = {
         long=_("After this run was closed, news about {tool} arrived that contradicts how it was closed."),
         rule=_("a late fact contradicts a closed run"),
     ),
+    "throttled": ReasonWords(
+        pill=_("Waited too long"),
+        icon="held",
+        short=_("{tool} asks us to slow down: its call has waited too long for its turn."),
+        long=_(
+            "{tool} takes only so many calls, and this one has waited for its turn longer than its contract "
+            "allows. Nothing was sent; letting the run go on gives it a new place in the queue."
+        ),
+        rule=_("a call waited too long for its turn"),
+    ),
+    "tool_paused": ReasonWords(
+        pill=_("Tool paused"),
+        icon="held",
+        short=_("{tool} refuses our credential: it is paused until a person opens it."),
+        long=_(
+            "{tool} refused the credential that we call it with, so that every other call would be refused too. "
+            "It is paused for all runs. Renew the credential, open the tool, then let this run go on."
+        ),
+        rule=_("a refused credential pauses the tool"),
+    ),
+    "quarantined": ReasonWords(
+        pill=_("Quarantined"),
+        icon="held",
+        short=_("This run breaks whoever works on it and was set aside."),
+        long=_(
+            "This run broke the process that worked on it again and again, so it was set aside before it could "
+            "hold up others. Letting it go on gives it new tries."
+        ),
+        rule=_("set aside after too many broken deliveries"),
+    ),
     "escalated": ReasonWords(
         pill=_("Escalated"),
         icon="esc",
