@@ -481,7 +481,7 @@ def _step(step: Step, names: Names, version: int) -> Json:
     if step.on_failure:
         document["on_rejected"] = _ON_FAILURE[step.on_failure]
     if step.group:
-        document["group"] = step.group
+        document["group"] = step.group.lower()
     return document
 
 

@@ -131,6 +131,8 @@ def _told(record: Record) -> Iterator[str]:
     """What happened to each run, in the order of drill time: entries, and what arrived and took effect outside."""
     hours = record.ground.hours
     for part in record.score.parts[:5]:
+        if not part.ref:
+            continue  # it was never started
         lines = [
             (
                 hours.of_database(one.at),
