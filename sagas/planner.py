@@ -249,9 +249,12 @@ def decide(
 
     `parked`: those that wait for their turn at a gate, as if nothing could be done about them just now.
     """
-    if facts.state in FINAL_RUN_STATES:
-        return Wait(until=None)
     actions = units(facts)
+    disputed = [action for action in actions if is_disputed(action) and action.id not in out | parked]
+    if due := [action for action in disputed if action.due_at is not None and action.due_at <= facts.now]:
+        return Query(action=due[0])
+    if facts.state in FINAL_RUN_STATES:
+        return Wait(until=_earliest(action.due_at for action in disputed))
     for action in actions:
         # `due_at` of a sent action is the time by which its promised answer must be there.
         if action.state is ActionState.SENT and action.due_at is not None and action.due_at <= facts.now:
@@ -269,6 +272,15 @@ def decide(
     if facts.direction is Direction.FORWARD:
         return _forward(facts, busy, flying)
     return promised if waiting else _back(facts, actions)
+
+
+def is_disputed(action: ActionFacts) -> bool:
+    """Whether two opposite things were said of a confirmed action for one moment, so that its system is asked."""
+    return (
+        action.state is ActionState.CONFIRMED
+        and action.due_at is not None
+        and action.contract.status_query is not None
+    )
 
 
 def _first(found: list[Decision], flying: frozenset[int]) -> Decision:

@@ -82,7 +82,10 @@ def _of_action(desk: Desk, action: Action, proof: Evidence) -> None:
                 desk, action, f"{action.step} took effect after all: {proof.detail or proof.reference}"
             )
         case ActionState.CONFIRMED | ActionState.COMPENSATED if proof.verdict == Verdict.DENIED:
-            if not _older_than_known(proof):
+            if action.state == ActionState.CONFIRMED and _ties(desk, action, proof):
+                # Said for the same moment as its opposite: neither is newer, so the system itself is asked.
+                desk.set(action, due_at=desk.now)
+            elif not _older_than_known(proof):
                 _contradiction(desk, action, f"{action.step} is said not to have happened: {proof.detail}")
         case _:
             pass
@@ -116,6 +119,19 @@ def _older_than_known(proof: Evidence) -> bool:
     return Evidence.objects.filter(
         action_id=proof.action_id, pk__lt=proof.pk, sender_at__gt=proof.sender_at
     ).exists()
+
+
+def _ties(desk: Desk, action: Action, proof: Evidence) -> bool:
+    """Whether the sender said the opposite for the very same moment, and the system can be asked."""
+    if proof.sender_at is None or desk.contract(action).status_query is None:
+        return False
+    same = Evidence.objects.filter(
+        action_id=proof.action_id,
+        pk__lt=proof.pk,
+        sender_at=proof.sender_at,
+        sender_version=proof.sender_version,
+    )
+    return same.exclude(verdict=proof.verdict).exists() and not _older_than_known(proof)
 
 
 def _contradiction(desk: Desk, action: Action, detail: str) -> None:

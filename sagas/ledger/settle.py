@@ -376,7 +376,29 @@ def queried(desk: Desk, seen: Queried) -> None:
             compensate.settle(desk, action, compensation, seen.answer)
     elif action.state == ActionState.UNKNOWN:
         settle(desk, action, seen.answer)
+    elif action.state == ActionState.CONFIRMED and action.due_at is not None:
+        _decide_tie(desk, action, seen.answer)
     batch.derive_of(desk, action)
+
+
+def _decide_tie(desk: Desk, action: Action, answer: QueryAnswer) -> None:
+    """Of two opposite things said for one moment the system's own answer counts; a "no" is a late fact (law 9)."""
+    if answer.verdict is Verdict.NO_ANSWER:
+        ask_again(desk, action, desk.contract(action), answer)
+        return
+    desk.set(action, due_at=None)
+    desk.say(
+        "tool.execution.queried",
+        aside=True,
+        actor=entries.VALIDATOR,
+        step=action.step,
+        reason=short(answer.detail),
+        after={"verdict": answer.verdict.value, "because": "two opposite answers for the same moment"},
+    )
+    if answer.verdict is not Verdict.FOUND:
+        detail = f"{action.step} is said not to have happened: {answer.detail}"
+        linked = desk.run.finished_at is not None
+        desk.hand_over(Reason.LATE_FACT, action=action, detail=detail, actor=entries.VALIDATOR, linked=linked)
 
 
 def _fields(proof: Proof) -> dict[str, Json]:

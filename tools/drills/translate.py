@@ -17,7 +17,7 @@ from tools.drills.reader import step_of
 SYSTEM = "generic"
 GATED_LIMIT_S = 120.0
 """Seconds of the wall clock that a call may take which the drill holds outside."""
-QUICK_LIMIT_S = 2.0
+QUICK_LIMIT_S = 10.0
 _ON_FAILURE = {"undo": "compensate", "handoff": "handoff", "continue": "continue"}
 _EFFECT = {
     "read": ("read_only", "retryable"),

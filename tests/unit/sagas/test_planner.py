@@ -562,3 +562,14 @@ def test_compensations_come_in_the_reverse_order_of_confirmation_whatever_the_po
         "reserve_stock",
         "create_shipment",
     ]
+
+
+@pytest.mark.requirement("S3-8")
+def test_of_two_opposite_answers_for_one_moment_the_system_is_asked_even_after_the_end() -> None:
+    disputed = replace(action(1, "confirmed"), due_at=ago(1))
+    assert disputed.contract.status_query is not None
+
+    for facts in (run(disputed), replace(run(disputed), state=RunState.COMPLETED)):
+        assert decide(facts) == Query(action=disputed)
+    settled = replace(run(replace(disputed, due_at=None)), state=RunState.COMPLETED)
+    assert decide(settled) == Wait(until=None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.contract import Json
 from tools.drills.drill import Drill, Step, concerns
-from tools.drills.translate import QUICK_LIMIT_S, about
+from tools.drills.translate import about
 from workbench.labs.drills.cue import Part, Score
 from workbench.labs.world import Outside
 
@@ -161,14 +161,15 @@ def _course(part: Part, step: Step, one: Mapping[str, Json]) -> dict[str, Any]:
             answer["ref"] = reference(answer["ref"], part)
         told["answer"] = answer
     error = {"error": one.get("code", "refused"), "message": one.get("text", "refused")}
-    silent = "applied_no_answer" if (step.limit_s or QUICK_LIMIT_S) <= QUICK_LIMIT_S else "reset"
+    # With a limit of its own the call really waits for it; else the connection ends at once without an answer.
+    silent = "no_answer" if step.limit_s else "reset"
     match one["behaviour"]:
         case "ok" | "late":
             course: dict[str, Any] = {"mode": "ok"}
         case "timeout-but-applied":
-            course = {"mode": silent, "applied": True}
+            course = {"mode": f"applied_{silent}" if step.limit_s else silent, "applied": True}
         case "timeout-not-applied":
-            course = {"mode": silent.removeprefix("applied_"), "applied": False}
+            course = {"mode": silent, "applied": False}
         case "reject":
             course = {"mode": "refuse", "status": one.get("http", 422), "body": error}
         case "5xx":
