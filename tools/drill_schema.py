@@ -532,6 +532,7 @@ _CLAIM_KINDS: Mapping[str, tuple[list[str], Json]] = {
             "action": STEP_ID,
             "compensation": STEP_ID,
             "is": {"description": "a state, or a list of states"},
+            "item": ITEM_ID,
             "before": _MARK,
             "after": _MARK,
         },

@@ -218,7 +218,7 @@ class Asker:
     def _arguments(self, command: Mapping[str, Json], verb: str, facts: RunFacts) -> dict[str, object]:
         given: dict[str, Any] = dict(command.get("args", {}))
         if verb not in COMMANDS:
-            return given
+            return self._about_the_system(command, verb, given)
         step, _, item = self._step(command).partition("/")
         known = {
             "step": step,
@@ -236,6 +236,20 @@ class Asker:
             part = next(one for one in self._score.parts if one.ref == facts.ref)
             given["reference"] = reference(given["reference"], part)
         return arguments | given
+
+    def _about_the_system(
+        self, command: Mapping[str, Json], verb: str, given: dict[str, Any]
+    ) -> dict[str, object]:
+        """A freeze names tools and workflows by their names in the product; lifting is about the newest one."""
+        if verb == "unfreeze":
+            newest = max((freeze.id for freeze in api.freezes()), default=0)
+            given["freeze"] = str(newest)
+        kind, _, name = str(given.get("applies_to", "all")).partition(":")
+        if kind == "tool" and name:
+            given["applies_to"] = f"tool:{self._score.names.tool(name)}"
+        if kind == "workflow":
+            given["applies_to"] = f"workflow:{self._score.names.tool('flow')}"
+        return {"reason": command.get("reason", REASON), **given}
 
     def _edited(self, step: str, item: str, given: dict[str, Any], facts: RunFacts) -> dict[str, object]:
         del item

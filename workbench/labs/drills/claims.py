@@ -213,7 +213,9 @@ def never(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str
         if (before is not None and at >= before) or (after is not None and at <= after):
             continue
         is_one = entry.machine == machine and entry.target in banned and entry.source != entry.target
-        if is_one and (machine == "run" or entry.step == claim[machine]):
+        if is_one and (
+            machine == "run" or (entry.step, entry.item) == (claim[machine], claim.get("item", ""))
+        ):
             what = "workflow" if machine == "run" else f"{machine} {claim[machine]}"
             yield f"expected {what} never to be {entry.target}, was at {at:.1f} s"
             return
