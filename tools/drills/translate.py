@@ -482,6 +482,8 @@ def _step(step: Step, names: Names, version: int) -> Json:
         document["on_rejected"] = _ON_FAILURE[step.on_failure]
     if step.group:
         document["group"] = step.group.lower()
+    if step.if_not_approved != "fail":
+        document["if_not_approved"] = step.if_not_approved
     return document
 
 

@@ -53,9 +53,10 @@ class Ground:
         return f"d{self._played}{self._mark}"
 
     def arm(self, plans: list[dict[str, Any]]) -> None:
-        """Start the workers anew with these fault points; an empty list disarms them."""
+        """Start what drives runs anew with these fault points; an empty list disarms it."""
         self._with(POINTS, json.dumps(plans) if plans else None)
         self.renew("worker")
+        self.renew("sweep")  # it drives what no worker has taken in time
 
     def _with(self, name: str, value: str | None) -> None:
         if value is None:
