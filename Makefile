@@ -85,3 +85,7 @@ chaos-mutants: install  ## known bugs are put into the product one by one; each 
 .PHONY: stateful
 stateful: install  ## many more orders of events against the reference model than `make test` plays
 	@HYPOTHESIS_PROFILE=long exec $(PY) -m pytest -n0 tests/stateful $(ARGS)
+
+.PHONY: chaos-matrix
+chaos-matrix: install  ## a process killed at every point of every kind of call, judged from outside: ARGS="--sample N", "--only CELL"
+	@exec $(PY) manage.py chaos matrix $(ARGS)

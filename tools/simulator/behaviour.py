@@ -96,7 +96,7 @@ MODES: dict[str, Course] = {
 }
 
 FIELDS = {
-    *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode", "for_s"),
+    *("tool", "system", "match", "attempts", "per", "times", "share", "seed", "mode", "for_s", "reply"),
     *("status", "body", "delay_ms", "applied", "retry_after_s", "location", "bytes", "items", "item_state"),
     *("told", "gate", "gate_of_answer", "courses", "from"),
 }
@@ -128,6 +128,8 @@ def problems(rule: Json) -> list[str]:
     for name in ("times", "delay_ms", "bytes", "status"):
         if name in rule and (type(rule[name]) is not int or rule[name] < 0):
             found.append(f"{name} is a whole number")
+    if rule.get("reply", Reply.OWN) not in set(Reply):
+        found.append(f"reply must be one of {', '.join(Reply)}")
     if "for_s" in rule and not isinstance(rule["for_s"], int | float):
         found.append("for_s is a number of seconds")
     return found
@@ -177,6 +179,8 @@ def _course(rule: Mapping[str, Json]) -> Course:
         course = replace(course, body=body, text=None)
     if "bytes" in rule:
         course = replace(course, text="[" + "0," * (rule["bytes"] // 2) + "0]")
+    if "reply" in rule:
+        course = replace(course, reply=Reply(rule["reply"]))
     told = {name: rule[name] for name in ("items", "item_state") if name in rule}
     course = replace(course, told={**course.told, **told, **rule.get("told", {})})
     course = replace(course, gate=rule.get("gate", ""), gate_of_answer=rule.get("gate_of_answer", ""))

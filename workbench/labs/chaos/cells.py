@@ -41,6 +41,9 @@ _APPLIED_UNANSWERED = _once("reset", applied=True)
 _ASKED = frozenset(kind.name for kind in KINDS if kind.asked)
 _LATER = frozenset({"later"})
 
+_SLOW = frozenset({"late"})
+"""Behaviours for which somebody has to wait by the real clock; they are played in one position alone."""
+
 BEHAVIOURS: Mapping[str, Behaviour] = {
     "ok": Behaviour(),
     "refuse": Behaviour(call=({"mode": "refuse"},), refuses=True),
@@ -52,7 +55,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "applied_no_answer": Behaviour(call=_APPLIED_UNANSWERED),
     "never_answers": Behaviour(call=({"mode": "reset", "applied": True},), silent=True),
     "late": Behaviour(call=_once("late")),
-    "late_effect": Behaviour(call=_once("late_effect", delay_ms=1500)),
+    "late_effect": Behaviour(call=_once("late_effect", delay_ms=1500, reply="reset")),
     "garbage": Behaviour(call=_once("garbage")),
     "wrong_schema": Behaviour(call=_once("wrong_schema")),
     "cut": Behaviour(call=_once("cut")),
@@ -158,5 +161,5 @@ def cells() -> Iterator[Cell]:
             for direction in DIRECTIONS:
                 if direction == "compensation" and (name == "job_fails" or name.startswith("callback_")):
                     continue  # a compensation answers at once
-                for position in POSITIONS:
+                for position in ("middle",) if name in _SLOW else POSITIONS:
                     yield Cell(kind=kind.name, behaviour=name, position=position, direction=direction)
