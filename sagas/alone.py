@@ -5,12 +5,13 @@ Drives and recovers single runs with the engine's own claim, executor and recove
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from sagas import executor, faultpoints
+from sagas import executor, faultpoints, relay
 from sagas.ledger import advance, workers
 from sagas.models import Run
 from sagas.states import RunState
@@ -87,3 +88,9 @@ class Undertaker:
 
 LEASE_S = workers.LEASE_S
 """Seconds that a lease runs."""
+
+
+def relay_all(tell: Callable[[str], None]) -> None:
+    """Publish what is pending, the id of each event told in its turn."""
+    while relay.relay_once(lambda event: tell(event.id)):
+        pass

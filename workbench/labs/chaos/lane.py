@@ -1,9 +1,9 @@
 """One lane of the matrix: plays cells on a database and a world of its own, one case after another.
 
 `python -m workbench.labs.chaos.lane` reads orders, a JSON object a line: {"cell": [kind, behaviour, position,
-direction], "only": text, "points": list, "most": number or null}. It answers an outcome a line, then {"played":
-number of cases}. Each case forks one preloaded child that drives the run until the strike kills it; the lane recovers
-and judges.
+direction], "only": text, "points": list, "most": number or null} or {"errand": fault point}. It answers an outcome a
+line, then {"played": number of cases}. Each case forks one preloaded child that drives the run until the strike kills
+it; the lane recovers and judges.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ def main() -> None:
     player = Player(prefix=os.environ["CHAOS_LANE"])
     for line in sys.stdin:
         order = json.loads(line)
+        if "errand" in order:
+            print(json.dumps(asdict(player.run_errand(order["errand"]))), flush=True)
+            print(json.dumps({"played": 1}), flush=True)
+            continue
         kind, behaviour, position, direction = order["cell"]
         cell = Cell(kind=kind, behaviour=behaviour, position=position, direction=direction)
         played = 0

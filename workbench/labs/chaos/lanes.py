@@ -28,7 +28,7 @@ from sagas import api
 from sagas.facts import Actor, ActorKind
 from tools import lint
 from tools.reader import contract_from_document, definition_from_document
-from workbench.labs import children
+from workbench.labs import cast, children
 from workbench.labs.chaos.case import Outcome
 from workbench.labs.chaos.cells import Cell, cells
 from workbench.labs.chaos.contracts import definition, documents
@@ -59,12 +59,14 @@ class Lane:
         self, cell: Cell, *, only: str = "", points: Iterable[str] = (), most: int | None = None
     ) -> Iterator[Outcome]:
         """Have a cell played. Raises `RuntimeError` when the lane ends instead."""
-        order = {
-            "cell": [cell.kind, cell.behaviour, cell.position, cell.direction],
-            "only": only,
-            "points": list(points),
-            "most": most,
-        }
+        place = [cell.kind, cell.behaviour, cell.position, cell.direction]
+        return self._ask({"cell": place, "only": only, "points": list(points), "most": most})
+
+    def run_errand(self, point: str) -> Iterator[Outcome]:
+        """Have the errand run in which this point comes by."""
+        return self._ask({"errand": point})
+
+    def _ask(self, order: dict[str, Any]) -> Iterator[Outcome]:
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018
         print(json.dumps(order), file=self._process.stdin, flush=True)
         for line in self._process.stdout:
@@ -72,7 +74,7 @@ class Lane:
             if "played" in answer:
                 return
             yield Outcome.of(answer)
-        raise RuntimeError(f"lane {self.number} ended while it played {cell.name}")
+        raise RuntimeError(f"lane {self.number} ended while it played {order}")
 
     def close(self) -> None:
         """End it."""
@@ -174,6 +176,7 @@ class Lanes:
 
 
 def _publish() -> None:
+    cast.load()
     for document in documents():
         api.publish_contract(contract_from_document(document), actor=PUBLISHER)
     waivers = [

@@ -23,6 +23,7 @@ from sagas.facts import Actor, ActorKind
 from sagas.states import FINAL_RUN_STATES, RunState
 from workbench.labs.chaos.case import Outcome, Reached, Strike, case_name, strikes
 from workbench.labs.chaos.cells import Cell, slot_of
+from workbench.labs.chaos.errands import ERRANDS
 from workbench.labs.chaos.judge import judge
 from workbench.labs.chaos.yonder import Yonder
 
@@ -94,6 +95,23 @@ class Player:
             struck=struck,
             state=facts.state.value if facts else "",
             faults=verdict.faults,
+            seconds=round(time.perf_counter() - began, 3),
+        )
+
+    def run_errand(self, point: str) -> Outcome:
+        """A run played to its rest, then the errand in which this point comes by: struck, done again, judged."""
+        kind, behaviour = ERRANDS[point].behaviour
+        cell = Cell(kind=kind, behaviour=behaviour, position="last", direction="forward")
+        self._case(cell, None)
+        began = time.perf_counter()
+        errand = ERRANDS[point](api.run_ref(AGENT, f"{self._prefix}{self._number}"), self._number)
+        struck = self._in_child(Strike(point=point).plan(), errand.act)
+        errand.act()
+        return Outcome(
+            case=f"{kind}/{behaviour}/errand/{type(errand).__name__.lower()}/{point}#1",
+            struck=struck,
+            state="",
+            faults=list(errand.faults()),
             seconds=round(time.perf_counter() - began, 3),
         )
 

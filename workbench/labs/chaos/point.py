@@ -13,6 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from sagas.faultpoints import POINTS
 from workbench.labs.chaos.cells import Cell, cells
 from workbench.labs.chaos.door import Door, Say
+from workbench.labs.chaos.errands import ERRANDS
 from workbench.labs.chaos.lanes import Lane, Lanes
 from workbench.labs.chaos.matrix import Tally
 
@@ -42,6 +43,11 @@ def _cells(name: str) -> Iterator[Cell]:
 
 def _play(lane: Lane, name: str, repeat: int, tally: Tally) -> None:
     """Cell after cell, then those again in which the point came by, until it was struck often enough."""
+    for point in itertools.cycle(sorted(named(name) & set(ERRANDS))):
+        for outcome in lane.run_errand(point):
+            tally.add(outcome)
+        if tally.cases >= repeat:
+            return
     passing: list[Cell] = []
     for cell in itertools.islice(_cells(name), _CELLS_TRIED):
         if _struck(lane, cell, name, repeat, tally):
