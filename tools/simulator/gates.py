@@ -15,12 +15,14 @@ class Gates:
         self._changed = threading.Condition()
         self._open: set[str] = set()
         self._waiting: dict[str, list[int]] = {}
+        self._cleared = 0
 
     def pass_through(self, name: str, call: int) -> None:
         """Wait until the gate is open; `call` is the number of the arrival that waits. Gives up after ten minutes."""
         with self._changed:
             self._waiting.setdefault(name, []).append(call)
-            self._changed.wait_for(lambda: name in self._open, LONGEST_S)
+            before = self._cleared
+            self._changed.wait_for(lambda: name in self._open or self._cleared != before, LONGEST_S)
             self._waiting[name].remove(call)
 
     def open(self, name: str) -> None:
@@ -30,11 +32,11 @@ class Gates:
             self._changed.notify_all()
 
     def clear(self) -> None:
-        """Let everybody pass and forget every gate; the next one of the same name is shut again."""
+        """Let everybody pass and forget every gate: whoever comes next finds it shut."""
         with self._changed:
-            self._open |= set(self._waiting)
+            self._open.clear()
+            self._cleared += 1
             self._changed.notify_all()
-            self._open = set(self._waiting)
 
     def waiting(self) -> Mapping[str, list[int]]:
         """The gates at which calls wait, with the numbers of their arrivals."""
