@@ -18,7 +18,7 @@ from sagas.models import Action, Compensation, Handoff, Permit
 from sagas.obstacles import obstacle
 from sagas.picture import without_secrets
 from sagas.planner import current, key_is_kept, to_compensate, units
-from sagas.states import ActionState, CompensationState, HandoffState, PermitState, RunState
+from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
 from tools.contract import Contract, ErrorClass, Json, Who
 from tools.json_schema import schema_fault
 from tools.keys import forward_key
@@ -405,7 +405,7 @@ class CommandDesk:
             if compensation is not None and compensation.state == CompensationState.FAILED:
                 desk.move(compensation, "skip", CompensationState.SKIPPED_BY_OPERATOR, actor=self._actor)
                 desk.move(action, "accept", ActionState.ACCEPTED, actor=self._actor)
-            elif action.state in (ActionState.UNKNOWN, ActionState.REJECTED, ActionState.PARTIAL):
+            elif _is_accepted(action, desk):
                 desk.move(
                     action,
                     "accept",
@@ -520,3 +520,14 @@ _NEVER_CARRIED_OUT = frozenset(
     }
 )
 """After these a tool has nothing under the key: the same key goes out again (engine.md, section 5)."""
+
+
+def _is_accepted(action: Action, desk: Desk) -> bool:
+    """What accepting is about: on the way forward what is not done, on the way back the effects that are left."""
+    if action.state in (ActionState.UNKNOWN, ActionState.PARTIAL):
+        return True
+    if desk.run.direction == Direction.FORWARD:
+        return action.state == ActionState.REJECTED
+    return (
+        action.state == ActionState.CONFIRMED and desk.contract(action).has_effect and not desk.items(action)
+    )

@@ -182,11 +182,13 @@ def attempts(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[
 
 
 def _attempts(record: Record, part: Part, step: str, direction: str, item: str = "") -> list[dict[str, Any]]:
+    facts = record.facts[part.case]
+    whole = [action for action in facts.actions if action.step == step]
+    units = [unit for action in whole for unit in (action, *action.items)]
+    ids = [unit.id for unit in units if not item or inside.item_of(unit) == item]
     return inside.rows(
-        "SELECT t.number, t.answer FROM sagas_attempt t JOIN sagas_action a ON a.id = t.action_id "
-        "JOIN sagas_run r ON r.id = t.run_id WHERE r.ref = %s AND a.step = %s AND (t.compensation_id IS NOT NULL) = %s "
-        "AND (%s = '' OR a.item = %s)",
-        [part.ref, step, direction == "undo", item, item],
+        "SELECT number, answer FROM sagas_attempt WHERE action_id = ANY(%s) AND (compensation_id IS NOT NULL) = %s",
+        [ids, direction == "undo"],
     )
 
 
@@ -426,7 +428,7 @@ def _effects_agree(record: Record, part: Part) -> Iterator[str]:
     facts = record.facts[part.case]
     for step in record.score.drill.steps:
         for item in step.parts:
-            units = [one for one in inside.units(facts, step.id) if one.item == item]
+            units = [one for one in inside.units(facts, step.id) if inside.item_of(one) == item]
             if not units or step.kind == "read":
                 continue
             net = _net(record.seen("effect", f"{step.id}.do", part, item)) - _net(

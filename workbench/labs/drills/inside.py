@@ -71,10 +71,10 @@ def last_entry() -> int:
     return int(rows("SELECT coalesce(max(id), 0) AS last FROM sagas_entry")[0]["last"])
 
 
-def _entry(row: Mapping[str, Any], items: Mapping[tuple[str, int], str]) -> Entry:
+def _entry(row: Mapping[str, Any], items: Mapping[tuple[str, int | str], str]) -> Entry:
     read = {name: _json(row[name]) for name in ("before", "after")}
     step, _, item = str(row["step"]).rstrip("]").partition("[")
-    item = item or items.get((row["machine"], row["object_id"] or 0), "")
+    item = items.get((step, item), item) or items.get((row["machine"], row["object_id"] or 0), "")
     return Entry(**{**row, **read, "step": step}, item=item)
 
 
@@ -83,15 +83,26 @@ def _json(value: Json) -> Json:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _items(run_ref: str) -> dict[tuple[str, int], str]:
+def _items(run_ref: str) -> dict[tuple[str, int | str], str]:
+    """The name of a part by its row, and by how the product numbers it."""
     facts = api.run_facts(run_ref)
-    found: dict[tuple[str, int], str] = {}
+    found: dict[tuple[str, int | str], str] = {}
     for action in facts.actions:
         for unit in (action, *action.items):
-            found["action", unit.id] = unit.item
+            name = item_of(unit)
+            found["action", unit.id] = name
+            found[unit.step.partition("[")[0], unit.item] = name
             if unit.compensation is not None:
-                found["compensation", unit.compensation.id] = unit.item
+                found["compensation", unit.compensation.id] = name
     return found
+
+
+def item_of(unit: ActionFacts) -> str:
+    """The name of a part as the drill says it: the last word of what its call is about; the product numbers loops."""
+    if not unit.item:
+        return ""
+    about = unit.args.get("about", "") if isinstance(unit.args, dict) else ""
+    return str(about).rpartition(".")[2] or unit.item
 
 
 def units(facts: RunFacts, step: str) -> list[ActionFacts]:
@@ -107,7 +118,7 @@ def unit(facts: RunFacts, step: str, item: str = "") -> ActionFacts | None:
     newest = max(whole, key=lambda action: action.generation)
     if not item:
         return newest
-    parts = [one for action in whole for one in action.items if one.item == item]
+    parts = [one for action in whole for one in action.items if item_of(one) == item]
     return max(parts, key=lambda one: one.generation) if parts else None
 
 

@@ -74,7 +74,11 @@ class Record:
     def entries(self, wanted: Mapping[str, Json], part: Part) -> list[Entry]:
         """The entries that an expectation speaks of, in order."""
         meant = named(wanted["action"])
-        return [one for one in (*self.trails[part.case], *self.beside) if self._fits(one, wanted, meant)]
+        found = [one for one in (*self.trails[part.case], *self.beside) if self._fits(one, wanted, meant)]
+        if not meant.command or meant.refused:
+            return found
+        # A command leaves an entry for everything that it moves: they count as one.
+        return list({one.command_id: one for one in reversed(found)}.values())[::-1]
 
     def _fits(self, entry: Entry, wanted: Mapping[str, Json], meant: Named) -> bool:
         return (
