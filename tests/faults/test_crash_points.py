@@ -7,7 +7,6 @@ the call arrived. All deaths are played side by side and recovered by one sweep;
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections import Counter
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from sagas.ledger.start import run_ref
 from sagas.models import Run
 from sagas.states import ActionState, CompensationState, RunState
 from tests.faults.conftest import Processes, Victims, at_rest, wait_until
-from tests.faults.victim import OUTSIDE, POINTS
 from tests.integration.sagas.conftest import AGENT
 from tests.integration.sagas.stage import Stage
 
@@ -32,6 +30,21 @@ pytestmark = [
     pytest.mark.requirement("S4-8", "S4-9", "S4-16", "S4-29", "S1-6", "S3-6"),
     pytest.mark.timeout(600),
 ]
+
+
+LOST = "call lost"
+"""Dying with the call under way as well, only that this one never takes effect."""
+
+POINTS = (
+    "prepare.before_commit",
+    "sent.before_commit",
+    "call.before_first_byte",
+    "call.awaiting_answer",
+    LOST,
+    "call.answered",
+    "confirm.before_commit",
+    "confirm.after_commit",
+)
 
 
 @dataclass(frozen=True)
@@ -97,18 +110,15 @@ def aftermath(stage: Stage, processes: Processes) -> Aftermath:
     }
     victims = Victims()
     try:
-        hanging = {runs[death.number]: death for death in DEATHS if death.point in OUTSIDE}
         for death in DEATHS:
             victims.send(
                 run_id=runs[death.number],
-                point=death.point,
+                point="call.awaiting_answer" if death.point == LOST else death.point,
                 tool=death.kind.tool,
-                compensating=death.kind.compensating,
+                direction="compensation" if death.kind.compensating else "forward",
             )
         victims.no_more()
-        wait_until(
-            lambda: victims.gone, "all victims are dead", meanwhile=lambda: _kill(stage, victims, hanging)
-        )
+        wait_until(lambda: victims.gone, "all victims are dead")
     finally:
         victims.close()
     refs = [stage.ref(death.number) for death in DEATHS]
@@ -128,22 +138,9 @@ def _rules(stage: Stage, death: Death) -> list[dict[str, Any]]:
     rules: list[dict[str, Any]] = (
         [{"tool": kind.refused, "match": ref, "mode": "refuse"}] if kind.refused else []
     )
-    modes = {"mid_call": "applied_no_answer", "mid_call_lost": "no_answer"}
-    if death.point in modes:
-        rules.append({"tool": kind.tool, "match": ref, "mode": modes[death.point], "attempts": [1]})
+    if death.point == LOST:
+        rules.append({"tool": kind.tool, "match": ref, "mode": "no_answer", "attempts": [1]})
     return rules
-
-
-def _kill(stage: Stage, victims: Victims, hanging: dict[int, Death]) -> None:
-    """Kill from outside whoever hangs in the call that it is to die in: seen by the world's own ledger."""
-    for run_id, death in list(hanging.items()):
-        if run_id not in victims.pids:
-            continue
-        kind = "effect" if death.point == "mid_call" else "arrived"
-        ref = stage.ref(death.number)
-        if any(ref in r["key"] for r in stage.simulator.ledger(tool=death.kind.tool, kind=kind)):
-            os.kill(victims.pids[run_id], signal.SIGKILL)
-            del hanging[run_id]
 
 
 def _clock_ahead() -> timedelta:
@@ -220,11 +217,11 @@ def _judge_the_call(aftermath: Aftermath, facts: RunFacts, death: Death) -> None
     word = "tool.compensation.unknown" if death.kind.compensating else "tool.execution.unknown"
     unknown = [entry for entry in api.entries(facts.ref) if (entry.name, entry.step) == (word, action.step)]
     match death.point:
-        case "before_prepare" | "before_commit_of_sent" | "after_confirm":
+        case "prepare.before_commit" | "sent.before_commit" | "confirm.after_commit":
             assert (arrivals, unknown) == (1, [])
-        case "before_first_byte":
+        case "call.before_first_byte":
             assert (arrivals, len(unknown)) == (1, 1)
-        case "mid_call_lost":
+        case _ if death.point == LOST:
             assert (arrivals, len(unknown)) == (2, 1)
         case _:
             assert (arrivals, len(unknown)) == (1, 1)

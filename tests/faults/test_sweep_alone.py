@@ -47,33 +47,17 @@ def test_without_a_broker_the_sweep_finds_due_work_and_drives_it_to_its_end(
 def test_a_worker_stopped_for_longer_than_its_lease_comes_back_and_changes_nothing(
     stage: Stage, processes: Processes
 ) -> None:
-    """One is stopped with its call under way, the other just before its first byte. Both wake when all is done."""
-    mid_call, at_the_door = 4_000_501, 4_000_502
-    late = {
-        "tool": "reserve_stock",
-        "match": f"O-{mid_call}",
-        "mode": "late",
-        "delay_ms": 1_000,
-        "attempts": [1],
-    }
-    stage.simulator.plan(late)
-    refs = {number: stage.start("order_fulfilment", number) for number in (mid_call, at_the_door)}
+    """One is stopped with its answer in hand, the other just before its first byte. Both wake when all is done."""
+    answered, at_the_door = 4_000_501, 4_000_502
+    refs = {number: stage.start("order_fulfilment", number) for number in (answered, at_the_door)}
     runs = {number: Run.objects.get(ref=ref) for number, ref in refs.items()}
     victims = Victims()
     try:
-        victims.send(run_id=runs[mid_call].pk, point="mid_call", tool="reserve_stock", compensating=False)
-        victims.send(
-            run_id=runs[at_the_door].pk,
-            point="before_first_byte",
-            tool="reserve_stock",
-            compensating=False,
-            signal="SIGSTOP",
-        )
+        for number, point in ((answered, "call.answered"), (at_the_door, "call.before_first_byte")):
+            victims.send(run_id=runs[number].pk, point=point, do="stop", tool="reserve_stock")
         victims.no_more()
-        wait_until(lambda: bool(arrivals(stage, refs[mid_call], "reserve_stock")), "the call is under way")
-        os.kill(victims.pids[runs[mid_call].pk], signal.SIGSTOP)
         wait_until(
-            lambda: _stopped(victims.pids.get(runs[at_the_door].pk)), "the other one is stopped as well"
+            lambda: all(_stopped(victims.pids.get(run.pk)) for run in runs.values()), "both are stopped"
         )
         sweep = processes.sweep()
         wait_until(lambda: at_rest(list(refs.values())), "others have finished both runs")
@@ -99,11 +83,11 @@ def test_a_worker_stopped_for_longer_than_its_lease_comes_back_and_changes_nothi
     assert len(stage.simulator.ledger(kind="arrived")) == before_waking
     assert len(arrivals(stage, refs[at_the_door], "reserve_stock")) == 1
     # The answer that came too late is kept, and was not applied by the one who brought it.
-    (proof,) = Evidence.objects.filter(run_id=runs[mid_call].pk, source="late")
-    action = stage.facts(mid_call).action("reserve_stock")
+    (proof,) = Evidence.objects.filter(run_id=runs[answered].pk, source="late")
+    action = stage.facts(answered).action("reserve_stock")
     assert (proof.verdict, proof.reference) == ("found", action.provider_ref)
     assert (action.state, action.settled_by) == (ActionState.CONFIRMED, "status query")
-    late_ones = [e for e in api.entries(refs[mid_call]) if e.name == "tool.execution.late_answer"]
+    late_ones = [e for e in api.entries(refs[answered]) if e.name == "tool.execution.late_answer"]
     assert len(late_ones) == 1
 
 

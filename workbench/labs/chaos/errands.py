@@ -103,7 +103,7 @@ class Command(Errand):
             yield "lost", "the command left no entry"
         if len(names) != 1:
             yield "doubled", f"the command left {names}"
-        if self._result.status != "accepted":
+        if self._result.status not in ("accepted", "duplicate"):
             yield (
                 "false-rejected",
                 f"the second request was answered {self._result.status} ({self._result.code})",
