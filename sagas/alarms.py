@@ -40,6 +40,18 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "SELECT CASE WHEN EXISTS (SELECT 1 FROM sagas_worker WHERE ended_at IS NULL AND lease_until > now_()) "
         "THEN 0 ELSE 1 END, NULL::timestamptz",
     ),
+    # Bells that the broker took and nobody hears; or one of several workers that has gone deaf, or ended the hard way.
+    (
+        "worker.deaf",
+        "SELECT count(*), min(silent_since) FROM ("
+        "  SELECT greatest(max(heard_at), min(since) FILTER (WHERE rung_at IS NOT NULL)) AS silent_since "
+        "  FROM sagas_ear HAVING max(rung_at) - greatest(max(heard_at), min(since) FILTER (WHERE rung_at IS NOT NULL)) "
+        "    > interval '60 seconds' "
+        "  UNION ALL SELECT e.heard_at FROM sagas_ear e, (SELECT max(rung_at) AS rung, max(heard_at) AS heard, "
+        "    count(*) FILTER (WHERE heard_at > now_() - interval '15 minutes') AS many FROM sagas_ear) a "
+        "  WHERE e.left_at IS NULL AND e.heard_at > now_() - interval '15 minutes' AND e.heard_at < a.heard "
+        "    AND a.rung - e.heard_at > interval '60 seconds' * (1 + a.many)) deaf",
+    ),
     (
         "outbox.lagging",
         "SELECT count(*), min(created_at) FROM sagas_outbox WHERE published_at IS NULL AND parked_at IS NULL "

@@ -37,7 +37,15 @@ from sagas.published import (
     waivers_of,
 )
 from sagas.reasons import Reason
-from sagas.relay import ring
+from sagas.relay import Parked, parked, redeliver, ring
+from sagas.retirement import (
+    needs_of_contract,
+    needs_of_workflow,
+    reinstate,
+    retire_contract,
+    retire_workflow,
+    retirements,
+)
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
 from sagas.summary import counts, done, elements, level, mark_word, question, strip
 from sagas.teamfile import read_team
@@ -55,6 +63,7 @@ __all__ = [
     "Callback",
     "Desk",
     "Health",
+    "Parked",
     "Reason",
     "Received",
     "Team",
@@ -78,6 +87,8 @@ __all__ = [
     "look",
     "look_signoff",
     "mark_word",
+    "needs_of_contract",
+    "needs_of_workflow",
     "newest_contract",
     "next_allowed",
     "now",
@@ -85,6 +96,7 @@ __all__ = [
     "outbox_seen",
     "outstanding",
     "owns_tables",
+    "parked",
     "preview",
     "publish_contract",
     "publish_definition",
@@ -97,6 +109,11 @@ __all__ = [
     "receive",
     "reconciliation_seen",
     "record_replan",
+    "redeliver",
+    "reinstate",
+    "retire_contract",
+    "retire_workflow",
+    "retirements",
     "retrying",
     "ring",
     "run_facts",
@@ -252,6 +269,9 @@ def publish_contract(contract: Contract, *, actor: Actor) -> bool:
         faultpoints.mark("publish")
         new = store_contract(contract, by=actor.id)
         if new:
+            # A signature was given under the rules that were the newest then: under these somebody signs again.
+            reason = f"version {contract.version} of {contract.tool} was published"
+            approvals.void_for_tool(contract.tool, actor=actor, reason=reason)
             log(
                 name="contract.published",
                 actor=actor,

@@ -15,6 +15,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import DatabaseError
 
 TAG = "amends"
+RELEASE = "amends_release"
 
 
 @register(TAG, deploy=True)
@@ -67,6 +68,29 @@ def broker_evicts_nothing(app_configs: Sequence[AppConfig] | None, **kwargs: Any
         return []
     hint = f"Set maxmemory-policy to {health.EVICTS_NOTHING}."
     return [Error(f"The broker's maxmemory-policy is {policy!r}.", hint=hint, id="sagas.E003")]
+
+
+@register(RELEASE, deploy=True)
+def live_runs_find_their_tools(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """A release without a tool that live runs need is found before it starts, not when a compensation is due.
+
+    Of a tag of its own: a process that is started all the same works on, and hands those runs to people.
+    """
+    from sagas import retirement
+
+    try:
+        missing = retirement.unknown_to_this_release()
+    except DatabaseError as error:
+        return [_no_database("sagas.E004", error)]
+    return [
+        Error(
+            f"{why}. {len(needs)} live runs need it: {', '.join(need.run_ref for need in needs[:10])}"
+            f"{' and more' if len(needs) > 10 else ''}.",
+            hint="Keep the tool in this release until none does; `manage.py contracts needs` lists them.",
+            id="sagas.E004",
+        )
+        for why, needs in missing.items()
+    ]
 
 
 def _no_database(code: str, error: DatabaseError) -> CheckMessage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sagas.facts import Obstacle
+from sagas.facts import Need, Obstacle
 
 
 class EngineError(Exception):
@@ -74,6 +74,22 @@ class BadWaiver(EngineError):
     """A waiver does not name an error that was found here and may be waived; nothing was published."""
 
     code = "bad_waiver"
+
+
+class Retired(EngineError):
+    """This version is out of use; nothing new may begin with it."""
+
+    code = "retired"
+
+
+class StillNeeded(EngineError):
+    """Live runs need this version; it stays in use until none does."""
+
+    code = "still_needed"
+
+    def __init__(self, what: str, needs: tuple[Need, ...]) -> None:
+        super().__init__(f"{len(needs)} live runs need {what}: wait until none does, or withdraw it.")
+        self.needs = needs
 
 
 class CannotStep(EngineError):

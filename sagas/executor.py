@@ -23,7 +23,7 @@ from django.db import close_old_connections, connection
 from sagas import faultpoints, gates
 from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
-from sagas.ledger import workers
+from sagas.ledger import ears, workers
 from sagas.ledger.asking import DISPATCH_WINDOW_S
 from sagas.looking import look_at, version_in
 from sagas.orders import (
@@ -366,11 +366,13 @@ def drain_due(kind: str = "worker", *, stopping: Callable[[], bool] = lambda: Fa
 
     Once `stopping` says so nothing more is claimed or ordered; what is in flight is waited for.
     """
+    ears.heard()
     if stopping() or not workers.anything_due():
         return 0
     drain = Drain(kind)
 
     def listen() -> None:
+        ears.heard()
         if stopping():
             drain.stopping.set()
 

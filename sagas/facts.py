@@ -200,6 +200,34 @@ class WaiverFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Need:
+    """A live run that needs a version: for which open steps, and for the compensations of which steps.
+
+    Both may be empty: it pins the version all the same, for a query or a read.
+    """
+
+    run_ref: str
+    state: str
+    workflow: str
+    workflow_version: int
+    steps: tuple[str, ...]
+    compensations: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetirementFacts:
+    """A version out of use; kind is contract or workflow. `withdrawn`: not called any more either."""
+
+    kind: str
+    name: str
+    version: int
+    withdrawn: bool
+    reason: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class FreezeFacts:
     """A freeze in force. scope: forward | writes | everything; applies_to: all, tool:x, workflow:x, team:x."""
 

@@ -9,6 +9,7 @@ from django.db import connection
 from redis.exceptions import RedisError
 
 from sagas.alarms import Alarm, in_force
+from sagas.ledger.ears import Hearing, hearing
 from sagas.relay import broker, lag_s
 from tools.contract import Limits
 
@@ -21,13 +22,14 @@ class Health:
 
     `sweep_seen_s` is how long ago the sweep last renewed its lease, None when no sweep runs. `workers_alive` counts
     the incarnations that drain just now: 0 is normal while nothing is due. `oldest_due_s` is how long the run that
-    was due first has waited.
+    was due first has waited. `hearing` says whether workers that are connected take any work.
     """
 
     sweep_seen_s: float | None
     workers_alive: int
     outbox_lag_s: float
     oldest_due_s: float
+    hearing: Hearing
     alarms: tuple[Alarm, ...]
 
 
@@ -47,6 +49,7 @@ def health() -> Health:
         workers_alive=int(alive),
         outbox_lag_s=lag_s(),
         oldest_due_s=float(due),
+        hearing=hearing(),
         alarms=in_force(),
     )
 

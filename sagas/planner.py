@@ -601,9 +601,9 @@ def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
             case CompensationState.DUE:
                 return _due(facts, action, compensation)
             case CompensationState.FAILED:
-                return HandOver(
-                    reason=Reason.COMPENSATION_FAILED, action=action, detail=compensation.error_detail
-                )
+                gone = compensation.error_class == Reason.TOOL_WITHDRAWN
+                reason = Reason.TOOL_WITHDRAWN if gone else Reason.COMPENSATION_FAILED
+                return HandOver(reason=reason, action=action, detail=compensation.error_detail)
             case CompensationState.AWAITING_APPROVAL:
                 permit = compensation.permit
                 if permit is None or permit.expires_at <= facts.now:

@@ -5,14 +5,13 @@ A published version never changes; a run pins what it started with (FV-2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from django.db import models
-
-from sagas.errors import AlreadyPublished, BadWaiver, ErrorsFound, NotFound
+from sagas.errors import AlreadyPublished, BadWaiver, ErrorsFound, NotFound, Retired
 from sagas.facts import Actor, WaiverFacts
 from sagas.models import ContractVersion, DefinitionVersion
+from sagas.reach import CONTRACT, WORKFLOW, retired
 from tools import lint
 from tools.contract import Compensation, Condition, Contract, Json
 from tools.definition import Definition
@@ -112,9 +111,10 @@ def latest_contracts() -> dict[str, Contract]:
 def contracts_for(definition: Definition) -> dict[str, tuple[int, Contract]]:
     """The contracts that a definition needs, transitively; steps by their named version, the rest newest.
 
-    Tools that are not published are left out: the lint names them.
+    Tools that are not published are left out: the lint names them. A version out of use is never the newest.
     """
     needed: dict[str, tuple[int, Contract]] = {}
+    retired_ones = retired(CONTRACT)
     waiting: list[tuple[str, int | None]] = [(step.tool, step.contract_version) for step in definition.steps]
     for end_state in definition.end_states:
         waiting += [(c.read, None) for c in end_state.conditions if isinstance(c, Condition) and c.read]
@@ -124,7 +124,11 @@ def contracts_for(definition: Definition) -> dict[str, tuple[int, Contract]]:
         if tool in needed:
             continue
         rows = ContractVersion.objects.filter(tool=tool)
-        row = (rows.filter(version=version) if version else rows.order_by("-version")).first()
+        if version:
+            row = rows.filter(version=version).first()
+        else:
+            gone = [number for name, number in retired_ones if name == tool]
+            row = rows.exclude(version__in=gone).order_by("-version").first()
         if row is None:
             continue
         needed[tool] = (row.pk, _contract(row.pk))
@@ -155,6 +159,8 @@ def store_definition(definition: Definition, *, by: Actor, waivers: Sequence[lin
     findings = check_definition(definition)
     if faults := lint.faults_of_waivers(waivers, findings):
         raise BadWaiver("; ".join(faults))
+    if why := out_of_use({(one.tool, one.version) for _, one in contracts_for(definition).values()}):
+        raise Retired(f"{why} Name another version of the contract in the workflow's steps.")
     if standing := lint.unwaived(findings, waivers):
         raise ErrorsFound("; ".join(f"{one.code} {one.step}: {one.message}" for one in standing))
     DefinitionVersion.objects.create(
@@ -168,6 +174,24 @@ def store_definition(definition: Definition, *, by: Actor, waivers: Sequence[lin
         published_by=by.id,
     )
     return True
+
+
+def out_of_use(contracts: Iterable[tuple[str, int]]) -> str:
+    """Which of these contract versions are out of use, as sentences; "" if all may be used."""
+    return " ".join(
+        f"Version {version} of {tool} is out of use."
+        for tool, version in sorted(retired(CONTRACT) & set(contracts))
+    )
+
+
+def must_be_in_use(row: DefinitionVersion) -> None:
+    """Raise `Retired`, with what to do, for a version that no new run may begin with."""
+    if (row.name, row.version) in retired(WORKFLOW):
+        raise Retired(
+            f"Version {row.version} of {row.name} is out of use: start another version, or publish one."
+        )
+    if why := out_of_use((tool, int(pin["version"])) for tool, pin in row.pins.items()):
+        raise Retired(f"{why} Publish a version of {row.name or 'the steps'} that names another one.")
 
 
 def _waived(waiver: lint.Waiver, findings: Sequence[lint.Finding], by: Actor) -> Json:
@@ -209,9 +233,10 @@ def newest_contract(tool: str) -> Contract | None:
 
 
 def newest_versions() -> dict[str, int]:
-    """The newest published version of every tool's contract."""
-    rows = ContractVersion.objects.values("tool").annotate(newest=models.Max("version"))
-    return {row["tool"]: row["newest"] for row in rows}
+    """The newest published version of every tool's contract that is in use."""
+    gone = retired(CONTRACT)
+    rows = ContractVersion.objects.order_by("tool", "version").values_list("tool", "version")
+    return {tool: version for tool, version in rows if (tool, version) not in gone}
 
 
 def store_unnamed(definition: Definition, *, by: str) -> DefinitionVersion:
@@ -235,9 +260,13 @@ def _pins_of(definition: Definition) -> dict[str, Json]:
 
 
 def find_definition(name: str, version: int | None) -> DefinitionVersion:
-    """A published definition, the newest unless a version is named. Raises `NotFound`."""
+    """A published definition, the newest in use unless a version is named. Raises `NotFound`."""
     rows = DefinitionVersion.objects.filter(name=name)
-    row = rows.filter(version=version).first() if version else rows.order_by("-version").first()
+    if version:
+        row = rows.filter(version=version).first()
+    else:
+        gone = [number for workflow, number in retired(WORKFLOW) if workflow == name]
+        row = rows.exclude(version__in=gone).order_by("-version").first() or rows.order_by("-version").first()
     if row is None:
         raise NotFound("published workflow", f"{name} v{version}" if version else name)
     return row

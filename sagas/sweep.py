@@ -18,7 +18,7 @@ from django.db import DatabaseError, close_old_connections, connection
 from sagas import alarms, faultpoints, gates, reconcile
 from sagas.entries import engine
 from sagas.executor import Drain
-from sagas.ledger import alerts, workers
+from sagas.ledger import alerts, ears, workers
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Handoff
 from sagas.relay import ring
@@ -123,7 +123,7 @@ class Sweep:
         self.stopping = threading.Event()
         self._told = False
         self._recovery = Recovery()
-        self._next_watch = self._next_turn = 0.0
+        self._next_watch = self._next_turn = self._next_canary = 0.0
         self._drain: Drain | None = None
 
     def stop(self, *signal: object) -> None:
@@ -159,7 +159,16 @@ class Sweep:
         gates.hand_out()
         if workers.anything_due():
             ring()
+        self._canary()
         self._watch()
+
+    def _canary(self) -> None:
+        """Ring although nothing is due: a worker that is connected and deaf shows by what it does not hear."""
+        if time.monotonic() < self._next_canary:
+            return
+        self._next_canary = time.monotonic() + ears.RING_EVERY_S
+        if ring():
+            ears.rang()
 
     def _watch(self) -> None:
         """Say once a minute which alarms are in force."""

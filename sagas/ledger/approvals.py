@@ -240,6 +240,38 @@ def void_of(signatory: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(runs))
 
 
+def void_for_tool(tool: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
+    """Withdraw every request and unused signature over a call of this tool, whose rules have changed.
+
+    Inside the transaction that makes the change; returns the runs. They ask anew, for what is then in force.
+    """
+    waiting = Permit.objects.filter(
+        state__in=(PermitState.REQUESTED, PermitState.GRANTED), compensation__tool=tool
+    )
+    runs: list[str] = []
+    for run_id in sorted(set(waiting.values_list("run_id", flat=True))):
+        with opened(run_id, author=Author(actor=actor, reason=reason)) as desk:
+            for compensation in desk.compensations.values():
+                permit = newest(desk, compensation)
+                if compensation.tool != tool or permit is None:
+                    continue
+                if permit.state in (PermitState.REQUESTED, PermitState.GRANTED):
+                    withdraw(desk, compensation, actor=actor)
+                    runs.append(desk.run.ref)
+                if compensation.state == CompensationState.AWAITING_APPROVAL:
+                    desk.move(
+                        compensation,
+                        "approval_settled",
+                        CompensationState.DUE,
+                        actor=entries.PLANNER,
+                        due_at=desk.now,
+                    )
+            if not desk.run.owner and desk.handoff is None:
+                desk.due_at = desk.run.due_at = desk.now
+            desk.close(release=False)
+    return tuple(dict.fromkeys(runs))
+
+
 # --- What a request says to people --------------------------------------------------------------------------
 
 

@@ -271,7 +271,7 @@ class Desk:
         """
         params: dict[str, Json] = {
             "step": action.step if action else "",
-            "tool": action.tool if action else "",
+            "tool": self._tool_meant(reason, action),
             "cause": next((row.tool for row in self.actions if row.state == ActionState.REJECTED), ""),
             "detail": detail[:500],
         }
@@ -315,6 +315,17 @@ class Desk:
         if action is not None:
             Question.objects.create(handoff=handoff, action=action, code=reason.value, params=params)
         return handoff
+
+    def _tool_meant(self, reason: Reason, action: Action | None) -> str:
+        """The tool that a reason speaks of: the action's, unless the one that would make up for it is gone."""
+        made_up = self.compensations.get(action.pk) if action is not None else None
+        if (
+            reason is Reason.TOOL_WITHDRAWN
+            and made_up is not None
+            and made_up.state == CompensationState.FAILED
+        ):
+            return made_up.tool
+        return action.tool if action else ""
 
     def close_handoff(self, resolution: str, *, actor: Actor, reason: str = "") -> None:
         """Resolve the open handoff, or the one beside a final run, if any; its questions are settled with it."""

@@ -20,12 +20,13 @@ from sagas.published import (
     check_definition,
     definition_by_id,
     find_definition,
+    must_be_in_use,
     newest_versions,
     pinned,
     store_unnamed,
 )
 from sagas.states import Machine, RunState
-from sagas.tx import durable
+from sagas.tx import durable, lock_freeze_shared
 from tools.bindings import Unbindable, bind
 from tools.canonical import fingerprint
 from tools.contract import Json
@@ -50,7 +51,7 @@ def start_run(
 ) -> Started:
     """Start a run of a published workflow, or return the run that this start key began (S1-9).
 
-    `accounts` are the agent's own words per step. Raises `NotFound`, `InvalidInput`, `StartKeyConflict`.
+    `accounts` are the agent's own words per step. Raises `NotFound`, `InvalidInput`, `StartKeyConflict`, `Retired`.
     """
     row = find_definition(definition, version)
     _must_be_storable(
@@ -228,8 +229,11 @@ def run_ref(actor: Actor, start_key: str) -> str:
 
 
 def create(row: DefinitionVersion, workflow: Definition, request: Request) -> Run:
-    """Put a run with all its actions on record, inside the caller's transaction."""
+    """Put a run with all its actions on record, inside the caller's transaction. Raises `Retired`."""
     actor = request.actor
+    # Under this lock no version goes out of use between the look and the commit.
+    lock_freeze_shared()
+    must_be_in_use(row)
     with connection.cursor() as cursor:
         cursor.execute("SELECT now_()")
         (now,) = cursor.fetchone()

@@ -3,6 +3,7 @@
 from sagas.models.action import Action, Attempt
 from sagas.models.compensation import Compensation
 from sagas.models.definition import ContractVersion, DefinitionVersion
+from sagas.models.ear import Ear
 from sagas.models.entry import Entry
 from sagas.models.evidence import Evidence
 from sagas.models.freeze import Freeze
@@ -11,6 +12,7 @@ from sagas.models.handoff import Handoff, Question
 from sagas.models.outbox import Outbox
 from sagas.models.permit import Permit
 from sagas.models.reconciliation import Finding, Reconciliation
+from sagas.models.retirement import Retirement
 from sagas.models.run import Run
 from sagas.models.team import TeamVersion
 from sagas.models.worker import Worker
@@ -21,6 +23,7 @@ __all__ = [
     "Compensation",
     "ContractVersion",
     "DefinitionVersion",
+    "Ear",
     "Entry",
     "Evidence",
     "Finding",
@@ -31,6 +34,7 @@ __all__ = [
     "Permit",
     "Question",
     "Reconciliation",
+    "Retirement",
     "Run",
     "TeamVersion",
     "Turn",

@@ -24,6 +24,7 @@ WRITERS = (
     "sagas/relay.py",
     "sagas/reconcile.py",
     "sagas/teams.py",
+    "sagas/retirement.py",
 )
 # The same in SQL, with the one statement that inserts entries and the guards that migrations install.
 SQL_WRITERS = (*WRITERS, "sagas/entries.py", "sagas/guards.py")
@@ -32,7 +33,9 @@ PEOPLE_WRITERS = ("workbench/commands/", "workbench/models/", "workbench/labs/")
 # What speaks to somebody at a terminal before logging exists, or instead of it.
 TERMINALS = ("workbench/labs/", "workbench/bootstrap.py")
 BELL = "sagas/relay.py"
-LIFE_OF_A_WORKER = frozenset({"setup_logging", "worker_init", "worker_process_init", "worker_shutting_down"})
+LIFE_OF_A_WORKER = frozenset(
+    {"setup_logging", "worker_init", "worker_process_init", "worker_shutdown", "worker_shutting_down"}
+)
 
 _ORM_WRITES = frozenset(
     {

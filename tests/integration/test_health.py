@@ -17,11 +17,11 @@ from pytest_django import Settings
 from redis import Redis
 
 from sagas import api, health, relay
-from sagas.executor import DRAIN_S
-from sagas.ledger import workers
+from sagas.executor import DRAIN_S, drain_due
+from sagas.ledger import ears, workers
 from tests.conftest import Clock
 
-ALL = ["database", "migrations", "broker", "sweep", "outbox"]
+ALL = ["database", "migrations", "broker", "sweep", "workers", "outbox"]
 NOWHERE = "redis+socket:///nonexistent/valkey.sock"
 
 pytestmark = pytest.mark.usefixtures("db_clean")
@@ -97,6 +97,57 @@ def test_a_sweep_that_is_silent_and_one_that_has_ended_do_not_count(
     assert api.health().sweep_seen_s is None
 
 
+def test_a_worker_that_is_connected_and_takes_no_bell_is_told_from_one_that_has_nothing_to_do(
+    client: Client, sweeping: str, clock_of_tests: Clock
+) -> None:
+    def later(seconds: float) -> None:
+        clock_of_tests.put_forward(seconds)
+        ears.rang()
+
+    for _ in range(3):
+        later(ears.RING_EVERY_S)
+    assert "workers" not in failing(client)  # not for long enough
+    ears.rang()
+    for _ in range(4):
+        later(ears.RING_EVERY_S)
+    assert "workers" in failing(client)
+    assert "worker.deaf" in {alarm.code for alarm in api.alarms()}
+
+    ears._marked = 0.0
+    assert drain_due() == 0  # nothing is due; the bell was heard
+    assert "workers" not in failing(client)
+    assert "worker.deaf" not in {alarm.code for alarm in api.alarms()}
+    assert len(api.health().hearing.ears) == 1
+
+    # Nobody rings for an hour, so nobody can be deaf; the first bell after it does not count yet.
+    clock_of_tests.put_forward(3600)
+    ears.rang()
+    assert "workers" not in failing(client)
+
+
+def test_one_deaf_worker_among_others_is_named_until_it_ends(
+    client: Client, clock_of_tests: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hear(place: str) -> None:
+        monkeypatch.setattr(ears, "place_of", lambda process: place)
+        monkeypatch.setattr(ears, "_marked", 0.0)
+        ears.heard()
+
+    hear("deaf:1")
+    for _ in range(20):
+        clock_of_tests.put_forward(ears.RING_EVERY_S)
+        ears.rang()
+        hear("well:2")
+
+    assert [(alarm.code, alarm.count) for alarm in api.alarms() if alarm.code == "worker.deaf"] == [
+        ("worker.deaf", 1)
+    ]
+    heard = dict(api.health().hearing.ears)
+    assert heard["deaf:1"] > 200 > heard["well:2"]
+    ears.left("deaf:1")
+    assert "worker.deaf" not in {alarm.code for alarm in api.alarms()}
+
+
 def test_an_event_that_waits_too_long_shows_in_outbox(
     client: Client, sweeping: str, fresh_database: str
 ) -> None:
@@ -151,7 +202,7 @@ def test_without_the_database_it_says_so_and_stays_alive(
     answer = client.get("/readyz")
 
     assert answer.status_code == 503
-    assert failing(client) == ["database", "migrations", "sweep", "outbox"]
+    assert failing(client) == ["database", "migrations", "sweep", "workers", "outbox"]
     assert "10.0.0.5" not in answer.content.decode()
     assert client.get("/livez").status_code == 200
 

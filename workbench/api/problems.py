@@ -17,7 +17,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from sagas.errors import InvalidInput, InvalidSteps, NotFound, StartKeyConflict
+from sagas.errors import InvalidInput, InvalidSteps, NotFound, Retired, StartKeyConflict
 from workbench.errors import HTTP_STATUS, Refused
 
 MEDIA_TYPE = "application/problem+json"
@@ -74,6 +74,8 @@ def handler(error: Exception, context: Mapping[str, Any]) -> Response:
         case StartKeyConflict():
             detail = "This Idempotency-Key was used before with other content. Nothing was started."
             return respond(422, "idempotency_key_reused", detail)
+        case Retired():
+            return respond(409, "retired", f"{error} Nothing was started.")
         case Refused():
             refusal = error.refusal
             errors = [(f"/{name}", str(sentence)) for name, sentence in refusal.fields.items()]

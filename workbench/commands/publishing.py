@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sagas import api
 from sagas.errors import EngineError
-from sagas.facts import Actor
+from sagas.facts import Actor, Need
 from tools import lint
 from tools.contract import Contract
 from tools.definition import Definition
@@ -115,6 +115,15 @@ def publish_definitions(
 
 
 REFUSALS = (EngineError, NotInOrder)
+
+
+def needs_in_lines(needs: Iterable[Need]) -> Iterator[str]:
+    """Each live run that needs a version, on a line: what it still needs it for."""
+    for need in needs:
+        workflow = f"{need.workflow} v{need.workflow_version}" if need.workflow else "steps of its own"
+        steps = f"; open steps: {', '.join(need.steps)}" if need.steps else ""
+        made_up = f"; compensations of: {', '.join(need.compensations)}" if need.compensations else ""
+        yield f"{need.run_ref} ({need.state}, {workflow}){steps}{made_up}"
 
 
 def _read[T](paths: Iterable[Path], reader: Callable[[Path], T]) -> Read[T]:

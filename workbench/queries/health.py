@@ -16,6 +16,8 @@ from sagas import api
 
 SWEEP_SILENT_S = 15.0
 """The sweep renews its lease every second; after this long it is taken for gone."""
+UNHEARD_S = 60.0
+"""As long as bells may be rung that nobody hears: four of them. The alarm `worker.deaf` says the same."""
 OUTBOX_LAG_S = 60.0
 """As long as events may wait for the relay; the alarm `outbox.lagging` says the same."""
 EVICTS_NOTHING = "noeviction"
@@ -80,11 +82,23 @@ def outbox(engine: Engine) -> Check:
     )
 
 
+def workers(engine: Engine) -> Check:
+    """Bells that the broker takes are heard by somebody: a worker that is connected may be deaf all the same."""
+    hearing = engine().hearing
+    deaf = hearing.unheard_s > UNHEARD_S
+    return Check(
+        ok=not deaf,
+        detail="bells are rung and no worker takes one" if deaf else "",
+        measured={"unheard_s": round(hearing.unheard_s, 1), "ears": float(len(hearing.ears))},
+    )
+
+
 CHECKS: dict[str, Callable[[Engine], Check]] = {
     "database": database,
     "migrations": migrations,
     "broker": broker,
     "sweep": sweep,
+    "workers": workers,
     "outbox": outbox,
 }
 

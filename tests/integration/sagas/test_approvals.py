@@ -14,6 +14,7 @@ from sagas.states import ActionState, CompensationState, PermitState, RunState
 from tests.conftest import Clock, Simulator
 from tests.integration.sagas.conftest import AGENT, OPERATOR, drain, effects, settle
 from tests.integration.sagas.test_failures import BANK
+from tools.contract import Contract
 from tools.reader import contract_from_document, definition_from_document, read_contract, read_definition
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -140,3 +141,58 @@ def test_a_signature_for_other_arguments_does_not_count(
     assert facts.action("grant_credit_line").state is ActionState.CONFIRMED
     assert facts.state is RunState.AWAITING_APPROVAL
     assert permit_of(facts) != permit_of(waiting)
+
+
+def newer_reclaim() -> Contract:
+    """The shipped contract of the compensation's tool as its second version."""
+    shipped = read_contract(ROOT / "tools" / "catalog" / "reclaim_limit.toml")
+    return contract_from_document({**shipped.document, "version": 2})
+
+
+@pytest.mark.requirement("S0-7")
+def test_a_contract_that_changes_while_a_signature_is_asked_for_voids_the_request(
+    simulator: Simulator, waiting: RunFacts
+) -> None:
+    asked = permit_of(waiting)
+    api.publish_contract(newer_reclaim(), actor=OPERATOR)
+
+    assert api.signoff_facts(asked).permit.state is PermitState.WITHDRAWN
+    drain()
+    facts = api.run_facts(waiting.ref)
+    assert (facts.state, permit_of(facts) != asked) == (RunState.AWAITING_APPROVAL, True)
+    assert effects(simulator, "reclaim_limit") == 0
+
+
+@pytest.mark.requirement("S0-7")
+def test_a_contract_that_changes_between_signature_and_call_voids_the_signature(
+    simulator: Simulator, waiting: RunFacts
+) -> None:
+    asked = permit_of(waiting)
+    with api.transaction(), api.signoff_desk(asked, actor=OPERATOR) as desk:
+        desk.sign(asked)
+    api.publish_contract(newer_reclaim(), actor=OPERATOR)
+
+    drain()
+
+    facts = api.run_facts(waiting.ref)
+    assert api.signoff_facts(asked).permit.state is PermitState.WITHDRAWN
+    assert facts.state is RunState.AWAITING_APPROVAL
+    assert permit_of(facts) != asked
+    assert effects(simulator, "reclaim_limit") == 0
+    names = [entry.name for entry in api.entries(facts.ref)]
+    assert names.count("approval.requested") == 2
+
+
+def test_a_signature_over_a_withdrawn_tool_is_void_and_a_person_gets_the_case(
+    simulator: Simulator, waiting: RunFacts
+) -> None:
+    asked = permit_of(waiting)
+    api.retire_contract("reclaim_limit", 1, actor=OPERATOR, reason="unsafe", withdraw=True)
+
+    drain()
+
+    facts = api.run_facts(waiting.ref)
+    assert api.signoff_facts(asked).permit.state is PermitState.WITHDRAWN
+    assert facts.handoff is not None
+    assert (facts.state, facts.handoff.reason) == (RunState.HANDOFF, "tool_withdrawn")
+    assert effects(simulator, "reclaim_limit") == 0

@@ -12,8 +12,10 @@ import pytest
 from django.db import connection, connections, transaction
 from redis import Redis
 from redis.exceptions import ConnectionError as BrokerGone
+from redis.exceptions import RedisError, ResponseError
 
 from sagas import api, relay
+from sagas.errors import NotFound
 from sagas.ledger.desk import opened
 from sagas.models import Entry, Outbox, Run
 from sagas.relay import Event, broker, relay_once, to_stream
@@ -165,12 +167,73 @@ def test_a_parked_run_goes_on_in_order_once_somebody_lets_it(scene: Stage) -> No
         relay_once(Log(spit_out))
     say(ref, "human.handoff.commented")
     sick = False
-    Outbox.objects.exclude(parked_at=None).update(parked_at=None, tries=0)
+    (waits,) = api.parked()
+    assert (waits.run_ref, waits.seq_from, waits.waiting) == (ref, 1, 1)
+    assert "cannot be put into an event" in waits.problem
+    assert {alarm.code for alarm in api.alarms()} >= {"outbox.parked"}
+    assert api.redeliver(ref, actor=OPERATOR, reason="the consumer was mended") == 1
     log = Log(spit_out)
 
     relay_once(log)
 
     assert log.ids == [f"{ref}:1", f"{ref}:2"]
+    assert api.parked() == ()
+    told = Entry.objects.filter(run_ref=ref, seq=None).order_by("id")
+    assert [(one.name, one.actor_id) for one in told] == [
+        ("event.parked", "engine"),
+        ("event.redelivery_requested", OPERATOR.id),
+    ]
+    with pytest.raises(NotFound):
+        api.redeliver(ref, actor=OPERATOR, reason="again")
+
+
+def test_a_hundred_healthy_runs_are_not_held_up_by_twenty_events_that_are_always_refused(
+    scene: Stage,
+) -> None:
+    """The broker itself says no to one run's events; batches are smaller than the number of bad events."""
+    sick = scene.start("order_fulfilment", 7_000_100)
+    for _ in range(19):
+        say(sick, "human.handoff.commented")
+    healthy = [scene.start("order_fulfilment", number) for number in range(7_000_101, 7_000_131)]
+
+    def refuse(event: Event) -> None:
+        if event.subject == sick:
+            raise ResponseError("ERR the event does not fit")
+
+    log = Log(refuse)
+    for _ in range(relay.MOST_TRIES + 2):
+        relay_once(log, limit=10)
+
+    assert sorted(log.ids) == sorted(f"{ref}:1" for ref in healthy)
+    (parked,) = api.parked()
+    assert (parked.run_ref, parked.seq_from, parked.waiting) == (sick, 1, 19)
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        BrokerGone("connection refused"),
+        ResponseError("OOM command not allowed when used memory > 'maxmemory'."),
+        ResponseError("READONLY You can't write against a read only replica."),
+        ResponseError("ERR unknown command 'XADD'"),
+        ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value"),
+    ],
+    ids=["gone", "memory", "replica", "command", "type"],
+)
+def test_what_is_wrong_with_every_event_is_an_outage_and_parks_none(scene: Stage, gone: RedisError) -> None:
+    scene.start("order_fulfilment", 7_000_141)
+
+    def fail(event: Event) -> None:
+        raise gone
+
+    for _ in range(relay.MOST_TRIES + 1):
+        with pytest.raises(RedisError):
+            relay_once(Log(fail))
+
+    assert api.parked() == ()
+    log = Log()
+    relay_once(log)
+    assert log.ids == everything()
 
 
 def test_rows_of_a_transaction_that_commits_late_are_not_skipped(scene: Stage) -> None:
