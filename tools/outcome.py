@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from tools import conditions
-from tools.bindings import Unbindable, bindings_in
+from tools import conditions, proof
+from tools.bindings import Unbindable
 from tools.contract import Contract, ErrorClass, Json, Meaning, StatusQuery
-from tools.json_schema import fault_of_part, schema_fault
+from tools.json_schema import schema_fault
 from tools.meanings import DEFAULT_MEANINGS, POSITIVE, may_mean
-from tools.pointers import MISSING, find
+from tools.pointers import find
 from tools.refusal import said
 from tools.retry_after import retry_after_s
 
@@ -121,8 +121,6 @@ class QueryAnswer:
     status: int | None = None
     duration_ms: int = 0
 
-
-_REFERENCE_LONGEST = 500
 
 _REJECTIONS: Mapping[Meaning, ErrorClass] = {
     Meaning.VALIDATION: ErrorClass.VALIDATION,
@@ -238,9 +236,9 @@ def _meaning_of_code(contract: Contract, observation: Observation) -> Meaning | 
 def _of_success(contract: Contract, observation: Observation) -> Outcome:
     if observation.seen is not Seen.ANSWER:
         return _unknown(observation, ErrorClass.GARBAGE, "the answer cannot be read")
-    if fault := result_fault(contract, observation):
+    if fault := _result_fault(contract, observation):
         return _unknown(observation, ErrorClass.GARBAGE, fault, result=observation.body)
-    reference = _reference(observation.body, contract.reference)
+    reference = proof.reference_in(observation.body, contract.reference)
     return _outcome(
         observation, OutcomeKind.CONFIRMED, None, result=observation.body, reference=reference or ""
     )
@@ -248,65 +246,23 @@ def _of_success(contract: Contract, observation: Observation) -> Outcome:
 
 def _of_part(contract: Contract, observation: Observation) -> Outcome:
     """A success whose answer went on beyond the limit: the size of an answer must not hide what it says."""
-    if fault := _part_fault(contract, observation.body):
+    if fault := proof.part_fault(contract, observation.body, key=observation.key):
         return _unknown(observation, ErrorClass.GARBAGE, fault)
-    if fault := _unproved(contract, observation):
-        return _unknown(observation, ErrorClass.GARBAGE, fault)
-    reference = _reference(observation.body, contract.reference) or ""
+    reference = proof.reference_in(observation.body, contract.reference) or ""
     return _outcome(observation, OutcomeKind.CONFIRMED, None, result=observation.body, reference=reference)
 
 
-def _part_fault(contract: Contract, members: Json) -> str:
-    """Why what was read of an answer is too little to go by; "" if the rest can be done without.
-
-    Everything that the contract itself reads of an answer has to be there, a default does not stand in for it: the
-    value may be in the part that nobody read.
-    """
-    if not isinstance(members, dict):
-        return "the answer cannot be read"
-    if fault := fault_of_part(contract.result_schema, members):
-        return f"the answer does not fit the contract: {fault}"
-    if not contract.has_effect:
-        return ""
-    if contract.items is not None or not (contract.reference or contract.echo or contract.succeeded_when):
-        return "the answer cannot be read to its end"
-    made_up = dict(contract.compensation.args) if contract.compensation else {}
-    needed = [binding.pointer for binding in bindings_in(made_up) if binding.source == "result"]
-    missing = [pointer for pointer in needed if find(members, pointer) is MISSING or pointer == ""]
-    return f"what was read of the answer ends before {missing[0] or 'its end'}" if missing else ""
-
-
-def result_fault(contract: Contract, observation: Observation) -> str:
-    """Why a 2xx body does not prove success under the contract, as a sentence; "" if it does."""
+def _result_fault(contract: Contract, observation: Observation) -> str:
     fault = observation.schema_fault
     if fault is None:
         fault = schema_fault(contract.result_schema, observation.body)
-    if fault:
-        return f"the answer does not fit the contract: {fault}"
-    return _unproved(contract, observation)
-
-
-def _unproved(contract: Contract, observation: Observation) -> str:
-    """Which of the proofs that the contract asks for is not in the body, as a sentence; "" if all are."""
-    body = observation.body
-    if contract.reference and _reference(body, contract.reference) is None:
-        return f"the answer carries no reference at {contract.reference}"
-    if contract.echo and observation.key and not conditions.same(find(body, contract.echo), observation.key):
-        return f"the answer at {contract.echo} does not carry our key"
-    if contract.succeeded_when is not None:
-        try:
-            succeeded = conditions.evaluate(contract.succeeded_when, body, {"key": observation.key})
-        except Unbindable as error:
-            return f"success cannot be told: {error}"
-        if not succeeded:
-            return f"the answer does not say that {contract.succeeded_when.text}"
-    return ""
+    return proof.whole_fault(contract, observation.body, key=observation.key, schema_fault=fault)
 
 
 def _of_accepted(contract: Contract, observation: Observation) -> Outcome:
     if observation.seen is not Seen.ANSWER:
         return _unknown(observation, ErrorClass.GARBAGE, "the answer cannot be read")
-    reference = _reference(observation.body, contract.reference) if contract.reference else None
+    reference = proof.reference_in(observation.body, contract.reference) if contract.reference else None
     return _outcome(
         observation, OutcomeKind.ACCEPTED, None, result=observation.body, reference=reference or ""
     )
@@ -343,7 +299,7 @@ def classify_query(
 
 def _verdict(query: StatusQuery, answer: Observation, scope: Mapping[str, Json]) -> QueryAnswer:
     if conditions.evaluate(query.found, answer.body, scope):
-        reference = _reference(answer.body, query.reference) if query.reference else ""
+        reference = proof.reference_in(answer.body, query.reference) if query.reference else ""
         if reference is None:
             return _no_answer(answer, f"the status query's answer carries no reference at {query.reference}")
         return _answered(answer, Verdict.FOUND, query.found.text, reference)
@@ -375,15 +331,6 @@ def _no_answer(answer: Observation, detail: str) -> QueryAnswer:
     return QueryAnswer(
         verdict=Verdict.NO_ANSWER, detail=detail, status=answer.status, duration_ms=answer.duration_ms
     )
-
-
-def _reference(body: Json, pointer: str) -> str | None:
-    found = find(body, pointer) if pointer else MISSING
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
-    if isinstance(found, str) and 0 < len(found) <= _REFERENCE_LONGEST and found.strip():
-        return found if found.isprintable() and "\ufffd" not in found else None
-    return None
 
 
 def _class_of_status(status: int) -> ErrorClass:
@@ -424,43 +371,3 @@ def _outcome(
         status=observation.status,
         duration_ms=observation.duration_ms,
     )
-
-
-class AnswerStatus(StrEnum):
-    """The words that an agent is answered with (S1-19)."""
-
-    SUCCEEDED = "succeeded"
-    VALIDATION_FAILED = "validation_failed"
-    PERMISSION_DENIED = "permission_denied"
-    TIMEOUT_UNKNOWN = "timeout_unknown"
-    PARTIAL_SUCCESS = "partial_success"
-    COMPENSATION_REQUIRED = "compensation_required"
-    HUMAN_REVIEW_REQUIRED = "human_review_required"
-
-
-def answer_status(
-    kind: OutcomeKind, error_class: ErrorClass | None = None, *, compensation_due: bool = False
-) -> AnswerStatus | None:
-    """The agent's word for one outcome (S1-19); None while the call is still under way or will be repeated.
-
-    A definite refusal of any other class asks for compensation when earlier steps took effect
-    (`compensation_due`), else for a person.
-    """
-    match kind:
-        case OutcomeKind.CONFIRMED:
-            return AnswerStatus.SUCCEEDED
-        case OutcomeKind.UNKNOWN:
-            return AnswerStatus.TIMEOUT_UNKNOWN
-        case OutcomeKind.PARTIAL:
-            return AnswerStatus.PARTIAL_SUCCESS
-        case OutcomeKind.REJECTED:
-            return _answer_to_rejection(error_class, compensation_due)
-    return None
-
-
-def _answer_to_rejection(error_class: ErrorClass | None, compensation_due: bool) -> AnswerStatus:
-    if error_class is ErrorClass.VALIDATION:
-        return AnswerStatus.VALIDATION_FAILED
-    if error_class is ErrorClass.PERMISSION:
-        return AnswerStatus.PERMISSION_DENIED
-    return AnswerStatus.COMPENSATION_REQUIRED if compensation_due else AnswerStatus.HUMAN_REVIEW_REQUIRED

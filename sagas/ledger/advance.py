@@ -15,10 +15,10 @@ from typing import assert_never
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
-from sagas import entries, faultpoints, planner, reach
+from sagas import entries, faultpoints, planner
 from sagas.errors import CannotStep, ClaimLost
 from sagas.facts import Actor
-from sagas.ledger import approvals, batch, compensate, late, settle, turns
+from sagas.ledger import approvals, batch, compensate, late, missing, settle, turns
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
 from sagas.orders import (
@@ -263,7 +263,7 @@ def _stamped(order: Call | Ask | Queue) -> Call | Ask | Queue:
 
 def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | Ask | Done | None:
     """Make the decision's moves. An order ends the step; None goes on deciding."""
-    if _out_of_reach(desk, decision):
+    if missing.handed_over(desk, decision):
         return None
     match decision:
         case planner.Prepare(action=facts):
@@ -306,40 +306,6 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | A
         case _:
             assert_never(decision)
     return None
-
-
-def _out_of_reach(desk: Desk, decision: planner.Decision) -> bool:
-    """Whether a decision would call a tool that is withdrawn, or that this release does not know: then a person decides.
-
-    A registered compensation is never passed over: it fails with this reason and may be ordered again.
-    """
-    match decision:
-        case planner.Prepare(action=facts) | planner.Send(action=facts) | planner.ReadPrior(action=facts):
-            action, contract = desk.action(facts.id), facts.contract
-            prior = contract.prior_state if isinstance(decision, planner.ReadPrior) else None
-            why = reach.why_not(contract) or (reach.why_not(desk.tool(prior.tool)[1]) if prior else "")
-            if why:
-                desk.hand_over(Reason.TOOL_WITHDRAWN, action=action, detail=why, actor=entries.PLANNER)
-            return bool(why)
-        case planner.Check(action=facts) | planner.AskApproval(action=facts) | planner.Resend(action=facts):
-            compensation = desk.compensations[facts.id]
-            why = reach.why_not(desk.contract(compensation))
-            if why and compensation.state == CompensationState.DUE and not compensation.in_doubt:
-                desk.move(
-                    compensation,
-                    "stop",
-                    CompensationState.FAILED,
-                    actor=entries.PLANNER,
-                    reason=why,
-                    after={"of": facts.step, "tool": compensation.tool},
-                    error_class=Reason.TOOL_WITHDRAWN.value,
-                    error_detail=why,
-                )
-            elif why:
-                action = desk.action(facts.id)
-                desk.hand_over(Reason.TOOL_WITHDRAWN, action=action, detail=why, actor=entries.PLANNER)
-            return bool(why)
-    return False
 
 
 # --- Forward ----------------------------------------------------------------------------------------------------

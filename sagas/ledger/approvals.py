@@ -245,31 +245,30 @@ def void_for_tool(tool: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
 
     Inside the transaction that makes the change; returns the runs. They ask anew, for what is then in force.
     """
-    waiting = Permit.objects.filter(
-        state__in=(PermitState.REQUESTED, PermitState.GRANTED), compensation__tool=tool
+    waiting = Permit.objects.filter(state__in=_OPEN).filter(
+        Q(compensation__tool=tool) | Q(compensation=None, action__tool=tool)
     )
     runs: list[str] = []
     for run_id in sorted(set(waiting.values_list("run_id", flat=True))):
         with opened(run_id, author=Author(actor=actor, reason=reason)) as desk:
-            for compensation in desk.compensations.values():
-                permit = newest(desk, compensation)
-                if compensation.tool != tool or permit is None:
-                    continue
-                if permit.state in (PermitState.REQUESTED, PermitState.GRANTED):
-                    withdraw(desk, compensation, actor=actor)
+            for row in desk.permits:
+                action, compensation = desk.action(row.action_id), _compensation_of(desk, row)
+                if row.state in _OPEN and (compensation or action).tool == tool:
+                    withdraw(desk, action, compensation, actor=actor)
+                    _ask_anew(desk, compensation)
                     runs.append(desk.run.ref)
-                if compensation.state == CompensationState.AWAITING_APPROVAL:
-                    desk.move(
-                        compensation,
-                        "approval_settled",
-                        CompensationState.DUE,
-                        actor=entries.PLANNER,
-                        due_at=desk.now,
-                    )
             if not desk.run.owner and desk.handoff is None:
                 desk.due_at = desk.run.due_at = desk.now
             desk.close(release=False)
     return tuple(dict.fromkeys(runs))
+
+
+def _ask_anew(desk: Desk, compensation: Compensation | None) -> None:
+    """A compensation that waited for the request that is void now is due again; a forward call only waited."""
+    if compensation is not None and compensation.state == CompensationState.AWAITING_APPROVAL:
+        desk.move(
+            compensation, "approval_settled", CompensationState.DUE, actor=entries.PLANNER, due_at=desk.now
+        )
 
 
 # --- What a request says to people --------------------------------------------------------------------------

@@ -8,8 +8,13 @@ from datetime import datetime
 
 from django.db import connection
 
+from sagas import entries
+from sagas.ledger.desk import Desk
+from sagas.models import Action
 from tools.contract import Json
-from tools.outcome import QueryAnswer, Verdict
+from tools.outcome import Outcome, QueryAnswer, Verdict
+
+_NAMES_KEPT = 20
 
 RANK: dict[str, int] = {
     Verdict.FOUND: 3,
@@ -106,4 +111,24 @@ def of_query(
         reference=answer.reference,
         detail=answer.detail,
         body=answer.result,
+    )
+
+
+def say_cut(desk: Desk, action: Action, outcome: Outcome) -> None:
+    """An answer that was too large is never kept whole anywhere; its size, and the digest of what was read, are."""
+    cut = outcome.cut
+    if cut is None:
+        return
+    kept = sorted(outcome.result)[:_NAMES_KEPT] if isinstance(outcome.result, dict) else []
+    desk.say(
+        "tool.result.truncated",
+        actor=entries.TOOL,
+        step=action.step,
+        after={
+            "read": cut.read,
+            "declared": cut.declared,
+            "sha256": cut.sha256,
+            "kept": [name[:100] for name in kept],
+            "provider_ref": outcome.reference,
+        },
     )

@@ -21,11 +21,8 @@ from sagas.states import ActionState, CompensationState, Direction
 from tools.bindings import Unbindable, bind
 from tools.canonical import fingerprint
 from tools.contract import Contract, ErrorClass, Json
-from tools.outcome import Cut, Outcome, OutcomeKind, QueryAnswer, Verdict
+from tools.outcome import Outcome, OutcomeKind, QueryAnswer, Verdict
 from tools.redact import mask, mask_text
-
-_NAMES_KEPT = 20
-
 
 # --- Calls --------------------------------------------------------------------------------------------------
 
@@ -34,8 +31,7 @@ def answered(desk: Desk, seen: Answered) -> None:
     """Record the outcome of a call on its attempt, and on the action, its items or its compensation."""
     action = desk.action(seen.call.action_id)
     _end_attempt(desk, seen)
-    if seen.outcome.cut is not None:
-        _say_cut(desk, action, seen.outcome, seen.outcome.cut)
+    evidence.say_cut(desk, action, seen.outcome)
     if seen.call.compensation_id is None:
         items = [row for row in desk.items(action) if row.state == ActionState.SENT]
         if items:
@@ -46,23 +42,6 @@ def answered(desk: Desk, seen: Answered) -> None:
     compensation = desk.compensations[action.pk]
     if compensation.state == CompensationState.SENT:
         compensate.answered(desk, action, compensation, seen)
-
-
-def _say_cut(desk: Desk, action: Action, outcome: Outcome, cut: Cut) -> None:
-    """An answer that was too large is never kept whole anywhere; its size, and the digest of what was read, are."""
-    kept = sorted(outcome.result)[:_NAMES_KEPT] if isinstance(outcome.result, dict) else []
-    desk.say(
-        "tool.result.truncated",
-        actor=entries.TOOL,
-        step=action.step,
-        after={
-            "read": cut.read,
-            "declared": cut.declared,
-            "sha256": cut.sha256,
-            "kept": [name[:100] for name in kept],
-            "provider_ref": outcome.reference,
-        },
-    )
 
 
 def _each(desk: Desk, whole: Action, items: list[Action], outcome: Outcome) -> None:

@@ -99,7 +99,8 @@ def test_fifty_megabytes_and_a_bomb_cost_a_worker_little_memory(
     def through(mode: str, *numbers: int) -> list[RunState]:
         Handler.mode = mode
         refs = [stage.start("order_fulfilment", number) for number in numbers]
-        wait_until(lambda: at_rest(refs), f"{mode} has come to rest", meanwhile=ring)
+        ring()
+        wait_until(lambda: at_rest(refs), f"{mode} has come to rest", meanwhile=processes.all_well)
         return [stage.facts(number).state for number in numbers]
 
     assert through("plain", *range(8_100_001, 8_100_009)) == [RunState.COMPLETED] * 8

@@ -215,3 +215,34 @@ def test_a_broken_team_is_named_line_by_line_and_nothing_is_stored(tmp_path: Pat
     assert said.count("is no time of day") == 5
     assert "the team network is declared in" in said
     assert run("teams", "queues")[0] == ""
+
+
+def test_versions_go_out_of_use_on_the_command_line_and_come_back(db_clean: None) -> None:
+    run("contracts", "publish", CATALOG)
+    run("workflows", "publish", EXAMPLES / "order_fulfilment.toml")
+    given = {"order": "O-1", "sku": "SKU-118", "qty": 1, "address": "Harbour Street 4"}
+    started = api.start_run(actor=cast.SYSTEM, definition="order_fulfilment", input=given, start_key="x")
+
+    message, said = refused("contracts", "retire", "send_notice", "1", "--reason", "old")
+    assert "1 live runs need version 1 of send_notice" in message
+    assert f"{started.run_ref} (running, order_fulfilment v1); open steps: send_notice" in said
+    assert "need version 1 of send_notice" in run("contracts", "needs", "send_notice", "1")[0]
+    assert "1 live runs need" in refused("workflows", "retire", "order_fulfilment", "1", "--reason", "old")[0]
+
+    done = run("contracts", "retire", "send_notice", "1", "--reason", "unsafe", "--withdraw")[0]
+    assert done.startswith("send_notice version 1: withdrawn")
+    assert started.run_ref in done
+    done = run("workflows", "retire", "order_fulfilment", "1", "--reason", "old", "--withdraw")[0]
+    assert done.startswith("order_fulfilment version 1: retired")
+    assert len(api.retirements()) == 2
+
+    run("contracts", "reinstate", "send_notice", "1", "--reason", "safe again")
+    run("workflows", "reinstate", "order_fulfilment", "1", "--reason", "needed again")
+    assert api.retirements() == ()
+    assert "No retired contract" in refused("contracts", "reinstate", "send_notice", "1", "--reason", "x")[0]
+    assert "No published contract" in refused("contracts", "needs", "send_notice", "7")[0]
+
+
+def test_events_that_are_parked_are_shown_and_sent_again(db_clean: None) -> None:
+    assert run("outbox", "parked")[0] == ""
+    assert "No parked event of run" in refused("outbox", "redeliver", "run_x", "--reason", "mended")[0]

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tools.samples import READ, answer, contract
+from tools.agent_words import AnswerStatus, answer_status
 from tools.contract import ErrorClass, Json, Meaning
 from tools.meanings import may_mean
-from tools.outcome import AnswerStatus, Cut, Observation, OutcomeKind, Seen, answer_status, classify
+from tools.outcome import Cut, Observation, OutcomeKind, Seen, classify
 
 BOOKED = {"booking": "B-1"}
 
