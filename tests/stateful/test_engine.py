@@ -32,7 +32,7 @@ from sagas.facts import Actor, ActorKind
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.models import Run
-from sagas.orders import Claim, Done, Order, Seen
+from sagas.orders import Ask, Call, Claim, Done, Order, Seen
 from sagas.relay import Event, relay_once
 from sagas.tx import retrying
 from tests.integration.sagas.stage import Stage, clear_stage, stage
@@ -84,7 +84,7 @@ class Engine(RuleBasedStateMachine):
         self.outside = Outside(stage.simulator.admin_url)
         self.world = World(stage.simulator.systems)
         self.runs: dict[str, ModelRun] = {}
-        self.held: list[tuple[Claim, Order]] = []
+        self.held: list[tuple[Claim, Call | Ask]] = []
         self.seen: list[tuple[Claim, Seen]] = []
         self.frozen: list[int] = []
         self.events: list[tuple[str, int]] = []
@@ -115,15 +115,14 @@ class Engine(RuleBasedStateMachine):
     def claim(self, pick: int) -> None:
         ref = list(self.runs)[pick % len(self.runs)]
         found = retrying(partial(ledger.claim_run, self.run_id(ref), workers.enrol("hand")))
-        if found is not None and not isinstance(found[1], Done):
-            self.held.append(found)
+        if found is not None:
+            self._take(*found)
 
     @precondition(lambda self: self.held)
     @rule(pick=st.integers(0, 9), twice=st.booleans(), last=st.booleans())
     def step(self, pick: int, twice: bool, last: bool) -> None:
         """Do what was ordered and deliver what was seen, perhaps twice."""
         claim, order = self.held.pop(pick % len(self.held))
-        assert not isinstance(order, Done)
         seen = perform(order, self.world)
         self.seen.append((claim, seen))
         after: Order = Done(due_at=None)
@@ -133,8 +132,7 @@ class Engine(RuleBasedStateMachine):
             with suppress(ClaimLost):
                 again = retrying(partial(ledger.advance, claim, seen))
                 after = after if isinstance(again, Done) else again
-        if not isinstance(after, Done):
-            self.held.append((claim, after))
+        self._take(claim, after)
 
     @precondition(lambda self: self.seen)
     @rule(pick=st.integers(0, 9))
@@ -143,9 +141,7 @@ class Engine(RuleBasedStateMachine):
         if any(claim == held for held, _ in self.held):
             return  # not stale: its owner is still at it
         with suppress(ClaimLost):
-            order = retrying(partial(ledger.advance, claim, seen))
-            if not isinstance(order, Done):
-                self.held.append((claim, order))
+            self._take(claim, retrying(partial(ledger.advance, claim, seen)))
 
     @precondition(lambda self: self.held)
     @rule(pick=st.integers(0, 9), called=st.booleans())
@@ -154,7 +150,6 @@ class Engine(RuleBasedStateMachine):
         claim, order = self.held.pop(pick % len(self.held))
         self.runs[claim.run_ref].deaths += 1
         if called:
-            assert not isinstance(order, Done)
             self.seen.append((claim, perform(order, self.world)))
         self._lapse()
         workers.bury(claim.owner)
@@ -164,14 +159,11 @@ class Engine(RuleBasedStateMachine):
     def crash_in_the_commit(self, pick: int, point: str) -> None:
         """The commit of a result fails half-way: what was seen is kept, the run is given up."""
         claim, order = self.held.pop(pick % len(self.held))
-        assert not isinstance(order, Done)
         seen = perform(order, self.world)
         self.runs[claim.run_ref].deaths += 1
         faultpoints.plan(faultpoints.Plan(point=point, do="raise", run=claim.run_ref))
         try:
-            after = ledger.advance(claim, seen)
-            if not isinstance(after, Done):
-                self.held.append((claim, after))
+            self._take(claim, ledger.advance(claim, seen))
         except ClaimLost:
             pass
         except faultpoints.Injected:
@@ -254,6 +246,13 @@ class Engine(RuleBasedStateMachine):
         assert not wrong
 
     # --- Shared -------------------------------------------------------------------------------------------
+
+    def _take(self, claim: Claim, order: Order) -> None:
+        """Hold what is ordered next; the steps of this workflow come one by one, so that it is one thing or nothing."""
+        if isinstance(order, Call | Ask):
+            self.held.append((claim, order))
+        else:
+            assert isinstance(order, Done)
 
     def run_id(self, ref: str) -> int:
         return int(Run.objects.values_list("pk", flat=True).get(ref=ref))

@@ -250,7 +250,8 @@ class Soak:
 
     def _moving(self) -> int:
         rows = self._watch.ask(
-            "SELECT (SELECT count(*) FROM sagas_run WHERE owner <> '' OR (finished_at IS NULL AND id NOT IN "
+            "SELECT (SELECT count(*) FROM sagas_run WHERE owner <> '' OR (finished_at IS NULL "
+            "AND state <> 'awaiting_approval' AND id NOT IN "
             "(SELECT run_id FROM sagas_handoff WHERE state <> 'resolved'))) "
             "+ (SELECT count(*) FROM sagas_outbox WHERE published_at IS NULL)"
         )

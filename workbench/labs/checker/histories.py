@@ -120,6 +120,16 @@ class Histories:
         return frozenset(row["run_id"] for row in self.snapshot["handoff"] if row["state"] != "resolved")
 
     @cached_property
+    def asked(self) -> frozenset[int]:
+        """Runs of which a signature is asked for."""
+        return frozenset(row["run_id"] for row in self.snapshot["permit"] if row["state"] == "requested")
+
+    def settled(self, run: Row) -> bool:
+        """Whether a run is at its end, or visibly with a person."""
+        waits = run["state"] == "awaiting_approval" and run["id"] in self.asked
+        return run["state"] in FINAL or run["id"] in self.open_handoffs or waits
+
+    @cached_property
     def effects(self) -> dict[str, list[Record]]:
         """What took effect outside, by key."""
         return self._by_key("effect")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from workbench.labs.checker.found import Found
-from workbench.labs.checker.histories import FINAL, Histories, Row
+from workbench.labs.checker.histories import Histories, Row
 
 LEAST_CAP = 99
 """Counts of the queue end at a cap; one that is smaller is exact."""
@@ -22,7 +22,7 @@ def v1_no_loss(h: Histories) -> Found:
             continue
         if said.kind == "start":
             run = h.refs.get(said.ref)
-            settled = run is not None and (run["state"] in FINAL or run["id"] in h.open_handoffs)
+            settled = run is not None and h.settled(run)
             found.look(settled, f"{said.ref or said.id} was acknowledged and is {run and run['state']}")
         elif said.kind == "command":
             found.look(said.id in receipts, f"{said.verb} {said.id} was acknowledged and left no receipt")
@@ -157,7 +157,7 @@ def v11_liveness(h: Histories) -> Found:
     """Everything is at its end or with a person, nobody holds it, nothing is in flight."""
     found = Found()
     for run in h.snapshot["run"]:
-        settled = (run["state"] in FINAL or run["id"] in h.open_handoffs) and not run["owner"]
+        settled = h.settled(run) and not run["owner"]
         found.look(
             settled,
             f"{run['ref']} is {run['state']}, held by {run['owner'] or 'nobody'}, due {run['due_at']}",
