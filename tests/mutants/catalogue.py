@@ -160,8 +160,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "the state before a call is read again after it was sent",
         "prior_state",
         _PLANNER,
-        "    if action.sent_at is not None:\n        return True\n    return facts.now - action.prior_read_at",
-        "    return facts.now - action.prior_read_at",
+        "    if action.sent_at is not None:\n        return True\n    permit = action.permit\n",
+        "    permit = action.permit\n",
     ),
     _mutant(
         "no_snapshot",
@@ -219,8 +219,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "429 uses up tries like a failure",
         "throttled",
         "tools/outcome.py",
-        "            return _outcome(observation, OutcomeKind.THROTTLED, ErrorClass.THROTTLED, wait=True)\n",
-        "            return _outcome(observation, OutcomeKind.TEMPORARY, ErrorClass.TEMPORARY, wait=True)\n",
+        "        case Meaning.THROTTLED:\n            return _outcome(observation, OutcomeKind.THROTTLED, ErrorClass.THROTTLED,",
+        "        case Meaning.THROTTLED:\n            return _outcome(observation, OutcomeKind.TEMPORARY, ErrorClass.TEMPORARY,",
     ),
     _mutant(
         "garbage_accepted",
@@ -305,9 +305,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "a run turns back over a step whose outcome nobody knows",
         "stopped",
         _PLANNER,
-        "    if unsettled := [_unsettled(facts, action, out) for action in actions if is_unknown(action)]:\n",
-        "    forward = facts.direction is Direction.FORWARD\n"
-        "    if unsettled := [_unsettled(facts, a, out) for a in actions if is_unknown(a) and forward]:\n",
+        " for action in actions if is_unknown(action)]:\n",
+        " for action in actions if is_unknown(action) and facts.direction is Direction.FORWARD]:\n",
     ),
     _mutant(
         "stop_skips_compensation",
@@ -327,16 +326,14 @@ MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Edit(
                 file=_ADVANCE,
-                old="        if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):\n"
-                '            desk.move(row, "skip", ActionState.SKIPPED, actor=actor)\n            compensation =',
-                new="        if row.state == ActionState.SKIPPED:\n            compensation =",
+                old="            settle.leave_out(desk, row, actor=actor)\n\n\ndef _look",
+                new="            pass\n\n\ndef _look",
             ),
             Edit(
                 file=_PLANNER,
-                old="    if facts.direction is Direction.FORWARD:\n        return _forward(facts, out, flying)\n",
-                new="    if any(action.state is ActionState.NOT_STARTED for action in actions):\n"
-                "        return _forward(facts, out, flying)\n"
-                "    if facts.direction is Direction.FORWARD:\n        return _forward(facts, out, flying)\n",
+                old="    if facts.direction is Direction.FORWARD:\n        return _forward(",
+                new="    going = any(action.state is ActionState.NOT_STARTED for action in actions)\n"
+                "    if going or facts.direction is Direction.FORWARD:\n        return _forward(",
             ),
         ),
     ),
@@ -368,14 +365,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if one == actor_id:\n            return _forbidden(",
         "        if one == actor_id and not actor_id:\n            return _forbidden(",
     ),
-    _mutant(
-        "signature_used_twice",
-        "M15",
-        "a signature that was used up is good for another call",
-        "signed",
-        _PLANNER,
-        "            return None if fresh and compensation.attempts_used + compensation.refusals > 0 else ask\n",
-        "            return None if fresh else ask\n",
+    Mutant(
+        name="signature_used_twice",
+        id="M15",
+        says="a signature that was used up is good for another call",
+        scene="signed",
+        edits=(
+            Edit(
+                file=_PLANNER,
+                old="            return None if repeated and _still_covers(facts, permit) else ask\n",
+                new="            return None\n",
+            ),
+            Edit(
+                file=_APPROVALS,
+                old="    return permit.state == PermitState.CONSUMED and row.attempts_used + row.refusals > 0\n",
+                new="    return row is not None\n",
+            ),
+        ),
     ),
     Mutant(
         name="signature_never_expires",
