@@ -219,8 +219,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "429 uses up tries like a failure",
         "throttled",
         "tools/outcome.py",
-        "        case Meaning.THROTTLED:\n            return _outcome(observation, OutcomeKind.THROTTLED, ErrorClass.THROTTLED,",
-        "        case Meaning.THROTTLED:\n            return _outcome(observation, OutcomeKind.TEMPORARY, ErrorClass.TEMPORARY,",
+        "        case Meaning.THROTTLED:\n            return _outcome(observation, OutcomeKind.THROTTLED, ",
+        "        case Meaning.THROTTLED:\n            return _outcome(observation, OutcomeKind.TEMPORARY, ",
     ),
     _mutant(
         "garbage_accepted",

@@ -5,206 +5,27 @@ What a scene itself looks at goes into `wrong` beside what the invariants find. 
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
-from typing import Any
-
-import psycopg
-from django.db import connections
 
 from sagas import api, faultpoints
-from sagas.errors import CannotStep, ClaimLost, NotAllowed
-from sagas.executor import drive, perform
-from sagas.facts import ActionFacts, Actor, ActorKind, RunFacts
+from sagas.errors import ClaimLost, NotAllowed
+from sagas.executor import perform
+from sagas.facts import ActionFacts
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.desk import opened
-from sagas.models import Outbox, Run
-from sagas.orders import Answered, Ask, Call, Claim, Order
-from sagas.relay import Event, relay_once
-from sagas.tx import durable, retrying
-from tests.integration.sagas.stage import INPUTS
+from sagas.models import Run
+from sagas.orders import Answered, Call
+from sagas.tx import durable
+from tests.mutants.crowds import frozen, relay, rivals
+from tests.mutants.scene import AGENT, REASON, Scene
+from tests.mutants.signatures import signed
 from tools.contract import Json
-from tools.world import World
-from workbench.commands import COMMANDS, dispatch, fields_of, make_preview
 from workbench.labs import cast
-from workbench.labs.checker.gather import gather
-from workbench.labs.checker.histories import Said
-from workbench.labs.checker.invariants import judge
-from workbench.labs.clock import Clock
-from workbench.labs.world import Outside
 from workbench.models import User
 from workbench.queries.people import actor_of
-
-AGENT = Actor(kind=ActorKind.AGENT, id="agent:mutants", name="Agent", role="agent")
-REASON = "Looked at the system outside before deciding."
-BANK_STEPS = {"application": "A-1", "name": "Ada Example", "id_no": "ID0001", "limit": "500.00"}
-
-
-class Scene:
-    """Runs, the world and the clock, and what was found wrong."""
-
-    def __init__(self) -> None:
-        self.owner_url = os.environ["DATABASE_OWNER_URL"]
-        self.outside = Outside(os.environ["SIMULATOR_ADMIN_URL"])
-        self.clock = Clock(self.owner_url)
-        self.world = World(dict(_systems()))
-        self.wrong: list[str] = []
-        self.said: list[Said] = []
-        self.seen: list[tuple[str, int]] = []
-        self._moved = False
-
-    def must(self, so: object, otherwise: str) -> None:
-        """Keep a sentence about what is wrong unless it is so."""
-        if not so:
-            self.wrong.append(otherwise)
-
-    def start(self, definition: str, number: int, *rules: dict[str, Any], given: Json = None) -> str:
-        """Start a run at which the world misbehaves by these rules; returns its reference."""
-        key = f"scene-{number}"
-        ref = api.run_ref(AGENT, key)
-        if rules:
-            self.outside.plan(*({**rule, "match": ref} for rule in reversed(rules)))
-        given = INPUTS[definition](number) if given is None else given
-        api.start_run(actor=AGENT, definition=definition, input=given, start_key=key)
-        self.said.append(Said(kind="start", id=key, outcome="ok", ref=ref))
-        return ref
-
-    def facts(self, ref: str) -> RunFacts:
-        return api.run_facts(ref)
-
-    def run_id(self, ref: str) -> int:
-        return int(Run.objects.values_list("pk", flat=True).get(ref=ref))
-
-    def forward(self, seconds: float) -> None:
-        """Put the database's clock forward."""
-        self._moved = True
-        self.clock.put_forward(seconds)
-
-    def at(self, moment: datetime | None, *, before: float = -0.02) -> None:
-        """Set the database's clock to so many seconds before a moment, however long this machine took so far."""
-        if moment is not None:
-            self.forward((moment - api.now()).total_seconds() - before)
-
-    def drain(self) -> None:
-        """Drive what is due now, one run after another, in this thread: what a drain does, without its threads."""
-        owner = workers.enrol("scene")
-        for _ in range(200):
-            try:
-                found = retrying(lambda: ledger.claim_next(owner))
-            except CannotStep as error:
-                ledger.put_off(error.run_id)
-                continue
-            if found is None:
-                break
-            drive(*found, self.world)
-        workers.sign_off(owner)
-
-    def settle(self) -> None:
-        """Go on until every run is with a person, waits for a signature or is at its end; jump over other waits."""
-        for _ in range(40):
-            self.drain()
-            with_people = ("handoff", "awaiting_approval")
-            waiting = Run.objects.exclude(state__in=with_people).exclude(due_at=None).order_by("due_at")
-            first = waiting.values_list("due_at", flat=True).first()
-            if first is None:
-                return
-            self.forward(max((first - api.now()).total_seconds(), 0.0) + 0.05)
-
-    def claim(self, ref: str, owner: str) -> tuple[Claim, Order] | None:
-        return retrying(lambda: ledger.claim_run(self.run_id(ref), owner))
-
-    def die(self, owner: str) -> None:
-        """The incarnation is dead by every clock, and is buried."""
-        self.forward(workers.LEASE_S + 1)
-        workers.bury(owner)
-
-    def drive(
-        self, claim: Claim, order: Order, *, until: Callable[[Order], bool] = lambda order: False
-    ) -> Order:
-        """Drive a claimed run until it is done or `until` says so of the next order."""
-        while isinstance(order, Call | Ask) and not until(order):
-            order = ledger.advance(claim, perform(order, self.world))
-        return order
-
-    def command(
-        self,
-        who: cast.Member,
-        ref: str,
-        verb: str,
-        *,
-        step: str = "",
-        id_: str = "",
-        saw: int | None = None,
-        **more: Any,
-    ) -> int:
-        """A person runs a verb on the case of a run, after its preview; the status that a door would answer with."""
-        person = User.objects.get(username=who.username)
-        actor = actor_of(person)
-        facts = self.facts(ref)
-        assert facts.handoff is not None
-        preview = None
-        with suppress(Exception):  # what is refused has no preview; the verb itself says why
-            preview = make_preview(actor=actor, person=person, facts=facts, verb=verb, step=step)
-        id_ = id_ or f"{who.username}-{len(self.said)}"
-        known = {field.name for field in fields_of(COMMANDS[verb].arguments)}
-        arguments = {
-            name: value for name, value in {"reason": REASON, "step": step}.items() if name in known
-        } | more
-        try:
-            result = dispatch(
-                actor=actor,
-                person=person,
-                verb=verb,
-                handoff_ref=facts.handoff.ref,
-                command_id=id_,
-                saw_version=saw if saw is not None else (preview.version if preview else None),
-                preview_id=preview.id if preview else "",
-                arguments=arguments,
-                door="scene",
-            )
-        except Exception as error:  # noqa: BLE001  a door would answer 500
-            self.wrong.append(f"{verb} broke: {error!r}"[:300])
-            return 500
-        outcome = "ok" if result.http_status < 300 else "refused"
-        self.said.append(
-            Said(kind="command", id=id_, outcome=outcome, ref=ref, verb=verb, status=result.http_status)
-        )
-        return result.http_status
-
-    def publish(self) -> None:
-        """Let everything that is pending leave, and remember the order."""
-
-        def publish(event: Event) -> None:
-            ref, _, seq = event.id.rpartition(":")
-            self.seen.append((ref, int(seq)))
-
-        for _ in range(20):
-            if not relay_once(publish, limit=50):
-                return
-
-    def judged(self) -> list[str]:
-        """Everything that is wrong by now."""
-        self.publish()
-        histories = gather(
-            outside=self.outside,
-            owner_url=self.owner_url,
-            said=self.said,
-            seen=self.seen,
-            clock_moved=self._moved,
-        )
-        found = [f"{name}: {wrong}" for name, one in judge(histories).items() for wrong in one.wrong]
-        return [*self.wrong, *found]
-
-
-def _systems() -> dict[str, str]:
-    from django.conf import settings
-
-    return dict(settings.TOOL_SYSTEMS)
 
 
 def trip(number: int) -> Json:
@@ -318,60 +139,6 @@ def leases(scene: Scene) -> None:
     scene.settle()
 
 
-def rivals(scene: Scene) -> None:
-    """Two people and a worker at one run at the same moment: one after another, nobody is thrown out."""
-    refs = [
-        scene.start("order_fulfilment", number, {"tool": "send_notice", "mode": "refuse"})
-        for number in range(7_000_061, 7_000_064)
-    ]
-    scene.settle()
-    before = _deadlocks(scene.owner_url)
-    broken: list[str] = []
-
-    def comment(ref: str, number: int) -> None:
-        try:
-            with durable(), opened(scene.run_id(ref)) as desk:
-                action = desk.actions[-1]
-                time.sleep(0.05)
-                desk.set(action, due_at=None, queries=action.queries + 1)
-                desk.say("human.handoff.commented", aside=True, reason=str(number))
-                desk.close(release=False)
-        except Exception as error:  # noqa: BLE001  whatever it is, somebody was thrown out
-            broken.append(repr(error)[:200])
-        finally:
-            connections.close_all()
-
-    def touch(ref: str) -> None:
-        """Somebody who holds the run's lock and then changes an action, in the one order of locks."""
-        with psycopg.connect(scene.owner_url) as other, suppress(psycopg.Error):
-            other.execute("SELECT id FROM sagas_run WHERE ref = %s FOR NO KEY UPDATE", [ref])
-            time.sleep(0.4)
-            other.execute(
-                "SELECT id FROM sagas_action WHERE run_id = %s FOR NO KEY UPDATE", [scene.run_id(ref)]
-            )
-
-    for ref in refs:
-        threads = [threading.Thread(target=touch, args=(ref,))]
-        threads += [threading.Thread(target=comment, args=(ref, number)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-            time.sleep(0.05)
-        for thread in threads:
-            thread.join(30)
-    scene.must(not broken, f"thrown out: {broken[:1]}")
-    time.sleep(1.1)  # the server tells of deadlocks with a delay
-    scene.must(_deadlocks(scene.owner_url) == before, "two that wanted the same rows deadlocked")
-
-
-def _deadlocks(owner_url: str) -> int:
-    with psycopg.connect(owner_url) as connection:
-        connection.execute("SELECT pg_stat_force_next_flush()")
-        row = connection.execute(
-            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-        ).fetchone()
-    return int(row[0]) if row else 0
-
-
 def late_byte(scene: Scene) -> None:
     """A process hangs between the commit of `sent` and its call for longer than the window."""
     ref = scene.start("order_fulfilment", 7_000_071)
@@ -410,50 +177,6 @@ def _ticket_change(number: int) -> Json:
         "customer_mail": "r@sample.example",
         "text": "Your ticket has changed.",
     }
-
-
-def frozen(scene: Scene) -> None:
-    """A freeze: it waits for a commit of `sent` that is open, and nothing leaves after it."""
-    ref = scene.start("order_fulfilment", 7_000_091)
-    other = scene.start("order_fulfilment", 7_000_092)
-    at_commit, go_on, frozen_at = threading.Event(), threading.Event(), threading.Event()
-
-    def hold() -> None:
-        at_commit.set()
-        go_on.wait(10)
-
-    faultpoints.plan(faultpoints.Plan(point="sent.before_commit", tool="reserve_stock", run=ref, call=hold))
-
-    def work() -> None:
-        claimed = scene.claim(ref, workers.enrol("worker"))
-        if claimed is not None:
-            with suppress(ClaimLost):
-                scene.drive(*claimed)
-        connections.close_all()
-
-    def freeze() -> None:
-        with api.transaction():
-            api.freeze(actor=AGENT, reason=REASON)
-        frozen_at.set()
-        connections.close_all()
-
-    threads = [threading.Thread(target=work), threading.Thread(target=freeze)]
-    threads[0].start()
-    at_commit.wait(10)
-    threads[1].start()
-    scene.must(not frozen_at.wait(0.5), "a freeze did not wait for a call that was about to leave")
-    go_on.set()
-    for thread in threads:
-        thread.join(20)
-    faultpoints.plan()
-    scene.drain()
-    scene.must(
-        scene.facts(other).action("reserve_stock").sent_at is None, "a call left while everything was frozen"
-    )
-    with api.transaction():
-        for one in api.freezes():
-            api.unfreeze(actor=AGENT, freeze_id=one.id, reason=REASON)
-    scene.settle()
 
 
 def too_early(scene: Scene) -> None:
@@ -609,92 +332,6 @@ def empty_promise(scene: Scene) -> None:
     scene.settle()
 
 
-def signed(scene: Scene) -> None:
-    """Signatures: of another person, over the very call, in time, once."""
-    numbers = {"changed": 7_000_171, "expired": 7_000_172, "twice": 7_000_173}
-    refusal = {"tool": "reclaim_limit", "mode": "refuse", "attempts": [1]}
-    refs = {
-        name: scene.start(
-            "bank_opening_signed",
-            number,
-            {"tool": "send_sms", "mode": "refuse"},
-            *([refusal] if name == "twice" else []),
-            given=INPUTS["bank_opening"](number),
-        )
-        for name, number in numbers.items()
-    }
-    scene.settle()
-    requests = {row.run_ref: row.ref for row in api.signoffs().rows}
-    if set(refs.values()) - set(requests):
-        scene.must(so=False, otherwise="no signature was asked for")
-        return
-    _own(scene, requests[refs["changed"]])
-    for ref in refs.values():
-        scene.must(_sign(scene, requests[ref]) < 300, "a signature was refused")
-    _change_what_was_signed(scene, refs["changed"])
-    # Used, refused by the tool, and ordered again: that takes another signature.
-    _drain_one(scene, refs["twice"])
-    if scene.facts(refs["twice"]).handoff is not None:
-        scene.command(cast.LIN, refs["twice"], "compensate")
-    _drain_one(scene, refs["twice"])
-    calls = scene.outside.ledger(tool="reclaim_limit", kind="arrived")
-    own = [one for one in calls if refs["twice"] in one["key"]]
-    scene.must(len(own) <= 1, "a signature that was used up was used again")
-    _drain_one(scene, refs["changed"])
-    scene.forward(3600)  # the last one is not used for an hour
-    _drain_one(scene, refs["expired"])
-
-
-def _drain_one(scene: Scene, ref: str) -> None:
-    """Drive one run as far as it goes now, jumping over short waits."""
-    for _ in range(6):
-        claimed = scene.claim(ref, workers.enrol("one"))
-        if claimed is not None:
-            scene.drive(*claimed)
-        due = Run.objects.values_list("due_at", flat=True).get(ref=ref)
-        if due is None or (due - api.now()).total_seconds() > 60:
-            return
-        scene.at(due)
-
-
-def _own(scene: Scene, permit: str) -> None:
-    """Who shaped the request tries to sign it."""
-    person = User.objects.get(username="priya")
-    actor = actor_of(person)
-    with api.transaction(), api.signoff_desk(permit, actor=actor, reason=REASON) as desk:
-        rows = desk._desk.permits
-        rows[-1].requesters = [*rows[-1].requesters, {"id": actor.id, "name": actor.name}]
-        desk._desk.set(rows[-1], requesters=rows[-1].requesters)
-    scene.must(_sign(scene, permit) >= 400, "who had asked for it could sign it")
-    with api.transaction(), api.signoff_desk(permit, actor=actor, reason=REASON) as desk:
-        rows = desk._desk.permits
-        desk._desk.set(rows[-1], requesters=[one for one in rows[-1].requesters if one["id"] != actor.id])
-
-
-def _sign(scene: Scene, permit: str) -> int:
-    person = User.objects.get(username="priya")
-    result = dispatch(
-        actor=actor_of(person),
-        person=person,
-        verb="sign",
-        signoff_ref=permit,
-        command_id=f"sign-{permit}-{len(scene.said)}-{time.monotonic_ns()}",
-        arguments={"digest": api.signoff_facts(permit).permit.digest, "reason": REASON},
-        door="scene",
-    )
-    return result.http_status
-
-
-def _change_what_was_signed(scene: Scene, ref: str) -> None:
-    with durable(), opened(scene.run_id(ref)) as desk:
-        for compensation in desk.compensations.values():
-            if compensation.state == "due" and isinstance(compensation.args, dict):
-                first = next(iter(compensation.args))
-                desk.set(compensation, args={**compensation.args, first: "700999"})
-        desk.due_at = desk.now
-        desk.close(release=False)
-
-
 def people(scene: Scene) -> None:
     """A stale page, a refusal, a second click, an edit of what nobody knows."""
     ref = scene.start("order_fulfilment", 7_000_181, {"tool": "send_notice", "mode": "refuse"})
@@ -726,36 +363,6 @@ def people(scene: Scene) -> None:
                 desk.edit_and_retry("send_notice", args=edited)
         scene.must(so=False, otherwise="a call whose outcome nobody knows was edited")
     scene.settle()
-
-
-def relay(scene: Scene) -> None:
-    """Events of two runs whose transactions commit in the other order than they took their numbers."""
-    slow = scene.start("order_fulfilment", 7_000_191, {"tool": "send_notice", "mode": "refuse"})
-    fast = scene.start("order_fulfilment", 7_000_192, {"tool": "send_notice", "mode": "refuse"})
-    scene.settle()
-    scene.publish()
-    written, go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with durable(), opened(scene.run_id(slow)) as desk:
-            desk.say("human.handoff.commented", aside=True, reason="slow")
-            desk.close(release=False)
-            written.set()
-            go_on.wait(10)
-        connections.close_all()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    written.wait(10)
-    for number in range(3):
-        with durable(), opened(scene.run_id(fast)) as desk:
-            desk.say("human.handoff.commented", aside=True, reason=str(number))
-            desk.close(release=False)
-    scene.publish()
-    go_on.set()
-    thread.join(10)
-    scene.publish()
-    scene.must(not Outbox.objects.filter(published_at=None).exists(), "an event was skipped")
 
 
 SCENES: dict[str, Callable[[Scene], None]] = {

@@ -18,18 +18,17 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from sagas import api
-from workbench.commands import dispatch
 from workbench.labs import cast, story
 from workbench.labs.arena import Arena
+from workbench.labs.chaos.agents import Agents
 from workbench.labs.chaos.door import Door, Say
+from workbench.labs.chaos.people import Lead, Person
 from workbench.labs.chaos.report import Report
 from workbench.labs.chaos.schedule import KILLS, Fault, schedule
-from workbench.labs.chaos.traffic import Agents, Log, Person, forget_connection
+from workbench.labs.chaos.traffic import Log, forget_connection
 from workbench.labs.chaos.watch import Watch
 from workbench.labs.checker.gather import gather
 from workbench.labs.checker.invariants import judge
-from workbench.models import User
-from workbench.queries.people import actor_of
 
 SETTLE_S = 180.0
 """Within this time after the last heal everything is at its end or with a person (V11)."""
@@ -48,6 +47,7 @@ class Soak:
         self.kills: Counter[str] = Counter()
         self._log = Log()
         self._watch = Watch(arena.connection_url_owner)
+        self._lead = Lead()
         self._over = threading.Event()
         self._seen: list[tuple[str, int]] = []
         self._later: list[tuple[float, int, Callable[[], None]]] = []
@@ -122,8 +122,8 @@ class Soak:
             self._arena.tend()
             if now >= freeze:
                 freeze = now + FREEZE_EVERY_S
-                if self._freeze():
-                    self._after(FREEZE_S, self._unfreeze)
+                if self._lead.freeze():
+                    self._after(FREEZE_S, self._lead.unfreeze)
             if now >= tell:
                 tell = now + TELL_EVERY_S
                 self._tell(now - began)
@@ -191,32 +191,6 @@ class Soak:
         while self._later and (all_of_it or self._later[0][0] <= time.monotonic()):
             heapq.heappop(self._later)[2]()
 
-    def _freeze(self) -> bool:
-        return self._lead("freeze", {"scope": "forward", "applies_to": "all"}, "lin")
-
-    def _unfreeze(self) -> None:
-        """Lift every freeze; where that takes two people the second one follows."""
-        for name in ("lin", "ada"):
-            with contextlib.suppress(Exception):
-                for freeze in api.freezes():
-                    self._lead("unfreeze", {"freeze": str(freeze.id)}, name)
-
-    def _lead(self, verb: str, arguments: dict[str, Any], name: str) -> bool:
-        try:
-            person = User.objects.get(username=name)
-            result = dispatch(
-                actor=actor_of(person),
-                person=person,
-                verb=verb,
-                command_id=f"{verb}-{name}-{next(self._number)}",
-                arguments={**arguments, "reason": "The soak looks whether stop means stop."},
-                door="command",
-            )
-        except Exception:  # noqa: BLE001  the database may be away; a freeze is not what is counted here
-            forget_connection()
-            return False
-        return result.http_status < 300
-
     # --- The end
 
     def _heal(self) -> None:
@@ -227,7 +201,7 @@ class Soak:
             self._arena.start(name)
         for _ in range(20):
             forget_connection()
-            self._unfreeze()
+            self._lead.unfreeze()
             with contextlib.suppress(Exception):
                 if not api.freezes():
                     break
