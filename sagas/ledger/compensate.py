@@ -81,7 +81,7 @@ def answered(desk: Desk, action: Action, compensation: Compensation, seen: Answe
         _keep_read(desk, action, compensation, verified)
     match outcome.kind:
         case OutcomeKind.CONFIRMED if verified is None or verified.met:
-            by = "answer" if verified is None else f"read: {verified.detail}"
+            by = _word_of_answer(compensation, outcome) if verified is None else f"read: {verified.detail}"
             compensated(
                 desk,
                 action,
@@ -105,6 +105,14 @@ def answered(desk: Desk, action: Action, compensation: Compensation, seen: Answe
             _lose(desk, action, compensation, error, detail)
         case OutcomeKind.REJECTED | OutcomeKind.PARTIAL:
             _fail(desk, compensation, "fail", outcome.error_class or ErrorClass.REFUSED, outcome.detail)
+
+
+def _word_of_answer(compensation: Compensation, outcome: Outcome) -> str:
+    """What settled it, for whoever audits: our call, or that there was nothing left to call for."""
+    if outcome.status is None or outcome.status < 400:
+        return "answer"
+    tried = compensation.in_doubt or compensation.attempts_used > 1
+    return f"answer {outcome.status}: gone {'after an earlier try of ours' if tried else 'before our call'}"
 
 
 def compensated(

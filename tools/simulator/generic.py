@@ -74,6 +74,17 @@ def settle(tables: Tables, about: str, state: str) -> Json:
         raise Refused(404, "not_found", f"nothing is known of {about}")
     if state == "done" and thing.state == "pending":
         _book(tables, thing)
+    if state in ("undone", "gone") and thing.state == "done":
+        tables.record(
+            kind="third_party",
+            tool=str(thing.body["tool"]),
+            system=SYSTEM,
+            operation="change",
+            direction="do",
+            key="",
+            business=thing.business,
+            detail={"about": about, "ref": thing.body["ref"], "state": state},
+        )
     return dict(moved(tables, thing, state).body)
 
 

@@ -14,7 +14,6 @@ from sagas import api
 from tools.contract import Json
 from workbench.labs.drills import inside
 from workbench.labs.drills.cue import Part
-from workbench.labs.drills.outside import Seen
 from workbench.labs.drills.record import Record
 
 type Claim = Callable[[Record, Mapping[str, Json], Part], Iterator[str]]
@@ -431,21 +430,18 @@ def _effects_agree(record: Record, part: Part) -> Iterator[str]:
             units = [one for one in inside.units(facts, step.id) if inside.item_of(one) == item]
             if not units or step.kind == "read":
                 continue
-            net = _net(record.seen("effect", f"{step.id}.do", part, item)) - _net(
-                record.seen("effect", f"{step.id}.undo", part, item)
-            )
+            done = record.seen("effect", f"{step.id}.do", part, item)
+            net = len(done) - len(record.seen("effect", f"{step.id}.undo", part, item))
+            by_others = len(record.seen("third_party", f"{step.id}.do", part, item))
+            net -= by_others
             states = {one.state.value for one in units}
             where = f"{step.id}/{item}" if item else step.id
-            if "confirmed" in states and net != 1 and not states & {"superseded"}:
+            if "confirmed" in states and net != 1 and not by_others and "superseded" not in states:
                 yield f"{where} is confirmed and stands {net} times outside"
             if states <= {"compensated", "rejected", "skipped", "not_started", "prepared"} and net != 0:
                 yield f"{where} is {'/'.join(sorted(states))} and stands {net} times outside"
             if net not in (0, 1):
                 yield f"{where} stands {net} times outside"
-
-
-def _net(seen: list[Seen]) -> int:
-    return len(seen)
 
 
 def at_a_moment(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:

@@ -230,6 +230,14 @@ class Mischief:
         del part
         self._publisher.contract(str(fault["step"]), fault["change"], CASTING)
 
+    def _withdraw_tool(self, fault: Mapping[str, Json], part: Part | None) -> None:
+        del part
+        self._publisher.withdraw(str(fault["tool"]), CASTING)
+
+    def _restore_tool(self, fault: Mapping[str, Json], part: Part | None) -> None:
+        del part
+        self._publisher.restore(str(fault["tool"]), CASTING)
+
     def _change_roles(self, fault: Mapping[str, Json], part: Part | None) -> None:
         del part
         change_roles(self._person(str(fault["actor"])), fault["roles"], CASTING)

@@ -334,6 +334,14 @@ class Player:
         self.publisher.contract(cue.given["target"], cue.given.get("change", {}), actor)
         return "accepted"
 
+    def _by_hand_withdraw_tool(self, cue: Cue) -> str:
+        self.publisher.withdraw(cue.given["target"], self.score.people[cue.given["actor"]])
+        return "accepted"
+
+    def _by_hand_restore_tool(self, cue: Cue) -> str:
+        self.publisher.restore(cue.given["target"], self.score.people[cue.given["actor"]])
+        return "accepted"
+
     def _by_hand_change_roles(self, cue: Cue) -> str:
         person = person_of(self.score, cue.given["target"])
         if person is None:

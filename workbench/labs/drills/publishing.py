@@ -12,6 +12,7 @@ from tools.drills.drill import Step
 from tools.drills.translate import Translated, changed, documents, translated
 from tools.reader import contract_from_document, definition_from_document
 from workbench.labs.drills.cue import Score
+from workbench.labs.drills.inside import rows
 from workbench.labs.drills.outside import gated_calls
 from workbench.labs.world import Outside
 
@@ -71,6 +72,22 @@ class Publisher:
         for document in made.contracts:
             if document["tool"] == tool:
                 api.publish_contract(contract_from_document(document), actor=actor)
+
+    def withdraw(self, tool: str, actor: Actor) -> None:
+        """Take every version of a tool out of use, whoever still needs it."""
+        name = self._score.names.tool(tool)
+        for version in self._versions(name):
+            api.retire_contract(name, version, actor=actor, reason=REASON, withdraw=True)
+
+    def restore(self, tool: str, actor: Actor) -> None:
+        """Put it back into use."""
+        name = self._score.names.tool(tool)
+        for version in self._versions(name):
+            api.reinstate("contract", name, version, actor=actor, reason=REASON)
+
+    def _versions(self, name: str) -> list[int]:
+        found = rows("SELECT version FROM sagas_contractversion WHERE tool = %s ORDER BY version", [name])
+        return [int(row["version"]) for row in found]
 
     def _publish(self, made: Translated, actor: Actor) -> None:
         self._outside.teach(*made.tools)
