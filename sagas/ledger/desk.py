@@ -143,9 +143,7 @@ class Desk:
             whole = self.scope(self.action(action.parent_id))
             own = {"item": self._part(action), "result": action.result, "prior": action.prior_state}
             if self.definition.step(action.step).each is not None:
-                own["args"] = (
-                    action.args
-                )  # a call of a loop has arguments of its own, an item shares its call's
+                own["args"] = action.args  # a call of its own; the part of a call over many has none
             return {**whole, **own, "key": action.key, "forward_key": action.key}
         scope: dict[str, Json] = {
             "input": self.run.input,

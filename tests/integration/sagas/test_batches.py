@@ -185,6 +185,39 @@ def test_a_loop_is_compensated_as_often_as_it_took_effect_and_in_reverse(
 
 
 @pytest.mark.requirement("S0-56")
+def test_each_call_of_a_loop_is_compensated_with_its_own_arguments(
+    simulator: Simulator, drained: Callable[..., RunFacts], published: None
+) -> None:
+    tags = {
+        "id": "tag",
+        "tool": "tag_account",
+        "contract_version": 1,
+        "each": {"from": "input", "pointer": "/tags"},
+        "args": {
+            "account": {"from": "input", "pointer": "/account"},
+            "tag": {"from": "item", "pointer": "/tag"},
+        },
+    }
+    api.publish_definition(
+        definition_from_document({**LOOP, "name": "tag_each", "steps": [tags, LOOP["steps"][1]]}),
+        actor=OPERATOR,
+    )
+    simulator.plan({"tool": "create_shipment", "mode": "refuse"})
+
+    facts = drained(
+        "tag_each", {"order": "O-31", "account": "C-31", "tags": [{"tag": "vip"}, {"tag": "late"}]}
+    )
+
+    assert facts.state is RunState.COMPENSATED
+    made_up = [item.compensation for item in facts.action("tag").items]
+    assert [one.args for one in made_up if one is not None] == [
+        {"account": "C-31", "tag": "vip"},
+        {"account": "C-31", "tag": "late"},
+    ]
+    assert effects(simulator, "untag_account") == 2
+
+
+@pytest.mark.requirement("S0-56")
 def test_a_loop_stops_at_the_element_that_is_refused_and_makes_up_for_those_before_it(
     simulator: Simulator, drained: Callable[..., RunFacts], loop: str
 ) -> None:
