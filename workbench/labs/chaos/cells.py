@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.labs.chaos.contracts import KIND, KINDS, PLAIN, SETTLE_S, Kind
+from workbench.labs.chaos.contracts import KIND, KINDS, LIMIT_S, PLAIN, SETTLE_S, Kind
 
 POSITIONS = {"first": (1, 2), "middle": (2, 3), "last": (2, 2)}
 """Number of the struck step, and how many steps there are."""
@@ -54,7 +54,9 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "no_answer": Behaviour(call=_once("reset")),
     "applied_no_answer": Behaviour(call=_APPLIED_UNANSWERED),
     "never_answers": Behaviour(call=({"mode": "reset", "applied": True},), silent=True),
-    "late": Behaviour(call=_once("late")),
+    "late": Behaviour(
+        call=_once("late", delay_ms=round(1000 * LIMIT_S) + 500), only=frozenset({"keyed", "asked"})
+    ),
     "late_effect": Behaviour(call=_once("late_effect", delay_ms=1500, reply="reset")),
     "garbage": Behaviour(call=_once("garbage")),
     "wrong_schema": Behaviour(call=_once("wrong_schema")),

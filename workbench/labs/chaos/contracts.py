@@ -11,8 +11,8 @@ from typing import Any
 
 type Json = Any
 
-LIMIT_S = 1.0
-"""Seconds that a struck call may take, by the real clock; calls around it may take longer than any machine is busy."""
+LIMIT_S = 3.0
+"""Seconds that a struck call may take, by the real clock: no busy machine should be taken for a silent world."""
 PATIENT_S = 10.0
 SETTLE_S = 1.0
 PLAIN = "plain"
