@@ -21,6 +21,10 @@ LONGER_FOR_A_REASON = {
     "sagas/ledger/desk.py": "the one place where rows move; its parts share the lock and the entries",
     "sagas/ledger/verbs.py": "what a person's verb does to a run, on one desk",
     "sagas/queries.py": "what people and agents read, all under the same rules of paging and masking",
+    "tools/drill_schema.py": "the form of a drill file as data",
+    "tools/drills/translate.py": "every field of the product's documents that a drill's step becomes, in one place",
+    "workbench/labs/drills/claims.py": "every claim that a drill may make, a short function each",
+    "workbench/labs/drills/player.py": "one loop: moments, commands, gates and clock rest on what was seen last",
     "tools/schemas.py": "two JSON Schemas as data",
 }
 LONGEST_TEST = 500
