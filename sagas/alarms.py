@@ -69,6 +69,13 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "WHERE t.go_at IS NULL AND t.used_at IS NULL AND g.paused_at IS NULL "
         "AND t.waiting_since < now_() - interval '5 minutes'",
     ),
+    # An answer that came early is adopted once its reference is known; one that fits nothing for long is nobody's.
+    (
+        "callback.unmatched",
+        "SELECT count(*), min(at) FROM sagas_evidence e WHERE run_id IS NULL AND reference <> '' "
+        "AND at BETWEEN now_() - interval '7 days' AND now_() - interval '10 minutes' "
+        "AND NOT EXISTS (SELECT 1 FROM sagas_action a WHERE a.provider_ref <> '' AND a.provider_ref = e.reference)",
+    ),
     (
         "handoff.escalated",
         "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state = 'open' AND escalation > 0",

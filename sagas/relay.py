@@ -14,7 +14,7 @@ from datetime import datetime
 import structlog
 from celery import current_app
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from redis import Redis
 from redis.exceptions import DataError, RedisError, ResponseError
 
@@ -158,7 +158,9 @@ def _relay_run(run_id: int, publish: Publish) -> int:
                 publish(event_of(entry))
                 published += 1
         except Exception as error:
-            if isinstance(error, RedisError) and not _refuses_this_event(error):
+            if isinstance(error, DatabaseError) or (
+                isinstance(error, RedisError) and not _refuses_this_event(error)
+            ):
                 raise
             # Whatever is wrong with this event is this run's alone.
             _put_off(row, error)

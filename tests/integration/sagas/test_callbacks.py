@@ -123,3 +123,12 @@ def test_news_that_contradicts_a_closed_run_opens_a_linked_handoff(accepted: Run
     assert facts.state is closed.state
     (linked,) = [handoff for handoff in facts.handoffs if handoff.linked]
     assert linked.reason == api.Reason.LATE_FACT
+
+
+def test_a_callback_that_fits_no_call_for_long_is_kept_and_shown(published: None, clock: Clock) -> None:
+    received = api.receive(api.Callback(system="jobs", verdict=Verdict.FOUND, reference="J-nobodys"))
+
+    assert (received.run_ref, Evidence.objects.filter(run_id=None).count()) == ("", 1)
+    assert "callback.unmatched" not in {alarm.code for alarm in api.alarms()}
+    clock.put_forward(601)
+    assert [alarm.count for alarm in api.alarms() if alarm.code == "callback.unmatched"] == [1]

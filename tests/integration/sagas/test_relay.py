@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from redis import Redis
 from redis.exceptions import ConnectionError as BrokerGone
 from redis.exceptions import RedisError, ResponseError
@@ -112,6 +112,45 @@ def _relay_and_crash(publish: Log, crash: type[BaseException]) -> None:
         patch.setattr(relay, "durable", transaction.atomic)
         relay_once(publish)
         raise crash
+
+
+def test_a_relay_whose_session_was_ended_while_it_stalled_marks_nothing_of_what_another_took_over(
+    scene: Stage,
+) -> None:
+    """A stalled relay loses its session to the server's limit; when it goes on it may repeat, never overwrite."""
+    ref = scene.start("order_fulfilment", 7_000_015)
+    for _ in range(3):
+        say(ref, "human.handoff.commented")
+    taken_over = Log()
+
+    def stall(event: Event) -> None:
+        if event.id != f"{ref}:2":
+            return
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            (backend,) = cursor.fetchone()
+
+        def end_it_and_take_over() -> None:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+                relay_once(taken_over)
+            finally:
+                connections.close_all()
+
+        other = threading.Thread(target=end_it_and_take_over)
+        other.start()
+        other.join(30)
+
+    stalled = Log(stall)
+    with pytest.raises(OperationalError):
+        relay_once(stalled)
+    connections.close_all()
+
+    assert taken_over.ids == everything()
+    assert stalled.ids == [f"{ref}:1", f"{ref}:2"]
+    assert not Outbox.objects.filter(published_at=None).exists()
+    assert relay_once(Log()) == 0
 
 
 def test_an_outage_marks_nothing_parks_nothing_and_loses_nothing(scene: Stage) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests import builders
-from workbench.web.presenters.clock import span_words, zone_of
+from workbench.web.presenters.clock import limit_words, span_words, zone_of
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_evidence_has_milliseconds_and_another_day_its_date() -> None:
 
 def test_a_zone_that_this_machine_does_not_know_is_utc() -> None:
     assert str(zone_of("Nowhere/Land")) == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("due_at", "words"),
+    [
+        (datetime(2026, 3, 30, 15, 30, tzinfo=UTC), "8 h 0 m of working time, Europe/London (UTC+01:00)"),
+        (datetime(2026, 10, 26, 16, 30, tzinfo=UTC), "8 h 0 m of working time, Europe/London (UTC+00:00)"),
+    ],
+)
+def test_a_limit_in_working_time_names_the_zone_and_the_offset_at_the_due_time(
+    due_at: datetime, words: str
+) -> None:
+    assert limit_words({"zone": "Europe/London", "minutes": 480}, due_at) == words
+    assert limit_words({"zone": "", "minutes": 480}, due_at) == ""
+    assert limit_words({}, due_at) == ""

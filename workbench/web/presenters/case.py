@@ -15,7 +15,7 @@ from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, Hando
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
 from workbench.web.presenters import items, marks, reasons, signoffs, steps, text, words
-from workbench.web.presenters.clock import Clock, Due
+from workbench.web.presenters.clock import Clock, Due, limit_words
 from workbench.web.presenters.known import IDLE, UNPROVEN, Fact, is_unknown, known
 from workbench.web.presenters.queue import sentence_join
 from workbench.web.presenters.steps import Account
@@ -63,6 +63,7 @@ class Case:
     pill: reasons.ReasonWords
     risk: marks.Risk
     due: Due
+    limit: str
     workflow: str
     run_ref: str
     run_url: str
@@ -114,6 +115,7 @@ def case(
         pill=reasons.reason_words(handoff.reason, settled=settled),
         risk=marks.risk(level),
         due=clock.due(handoff.due_at),
+        limit=limit_words(handoff.schedule, handoff.due_at),
         workflow=f"{facts.definition.name} v{facts.definition.version}",
         run_ref=facts.ref,
         run_url=reverse("run", args=[facts.ref]),

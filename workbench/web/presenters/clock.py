@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.utils.translation import gettext as _
+
+from tools.contract import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,17 @@ class Clock:
     def _day(self, at: datetime) -> str:
         local = self._local(at)
         return "" if local.date() == self._local(self.now).date() else f"{local:%Y-%m-%d} "
+
+
+def limit_words(schedule: Mapping[str, Json], due_at: datetime) -> str:
+    """How a due time came about: 8 h of working time, Europe/London (UTC+01:00); "" where every minute counts."""
+    zone = str(schedule.get("zone") or "")
+    if not zone:
+        return ""
+    offset = f"{due_at.astimezone(zone_of(zone)):%z}"
+    return _("{span} of working time, {zone} (UTC{offset})").format(
+        span=span_words(int(float(schedule["minutes"]) * 60)), zone=zone, offset=f"{offset[:3]}:{offset[3:]}"
+    )
 
 
 def span_words(seconds: int) -> str:
