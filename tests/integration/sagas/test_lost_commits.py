@@ -45,7 +45,7 @@ def test_a_start_that_was_stored_unknown_to_its_caller_is_found_by_its_key(clear
 
     ref = clear_stage.start("order_fulfilment", number)
 
-    assert plan.seen == 1
+    assert plan.seen >= 1
     assert [entry.name for entry in api.entries(ref)] == ["run.started"]
 
 
@@ -62,7 +62,7 @@ def test_a_step_that_was_stored_unknown_to_its_worker_takes_effect_once(
     drive(*claimed, world)
     clear_stage.settle()
 
-    assert plan.seen == 1
+    assert plan.seen >= 1
     assert clear_stage.facts(number).state is RunState.COMPLETED
     done = Counter(record["tool"] for record in clear_stage.simulator.ledger(kind="effect"))
     assert done == Counter(["reserve_stock", "create_shipment", "send_notice"])
