@@ -47,7 +47,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(name="later", honours_key=True, query="key", place="provision_line", lift="release_line"),
 )
 KIND = {kind.name: kind for kind in KINDS}
-_PLAIN = Kind(name=PLAIN, honours_key=True)
+_PLAIN = Kind(name=PLAIN, honours_key=True, query="key")
 
 ERRORS = {
     "schema": {"type": "object", "required": ["error"]},
@@ -236,7 +236,7 @@ def _idempotency(kind: Kind) -> Json:
 
 def _looks(kind: Kind, id_: str) -> Json:
     """What is looked at before and after a compensation; only who can be asked can be looked at."""
-    if not kind.asked or kind.name == "asked":
+    if not kind.asked or kind.name in (PLAIN, "asked"):
         return {}
     read = "find_job" if kind.name == "later" else "find_placement"
     args = {id_: from_("result", id_), "about": from_("args", "about")}

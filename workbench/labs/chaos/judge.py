@@ -141,7 +141,9 @@ def _needs_a_person(cell: Cell, action: ActionFacts) -> bool:
     unsettled = ActionState.UNKNOWN if not cell.back else CompensationState.UNKNOWN
     found = action.state if not cell.back else made_up and made_up.state
     if found == unsettled:
-        return not cell.of.settles or cell.does.silent
+        # A repeat that is refused under its key says nothing of the call before it, which may still be under way.
+        repeats = cell.of.honours_key and not (cell.does.silent or cell.does.refuses)
+        return not (cell.of.asked or repeats)
     if cell.back:
         given_up = made_up is not None and made_up.state is CompensationState.FAILED
         return given_up and (cell.does.refuses or cell.does.silent)
