@@ -17,18 +17,26 @@ from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
 from sagas.escalation import Team
-from sagas.facts import Actor, EntryFacts, FreezeFacts, RunFacts, TeamQueue, WaiverFacts
+from sagas.facts import (
+    Actor,
+    EntryFacts,
+    FreezeFacts,
+    PreviewFacts,
+    RunFacts,
+    TeamQueue,
+    WaiverFacts,
+)
 from sagas.freezes import freeze, unfreeze
 from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
-from sagas.ledger import approvals
+from sagas.ledger import approvals, proposals
 from sagas.ledger.desk import Author, opened
 from sagas.ledger.start import run_ref, start_run, start_steps
 from sagas.ledger.verbs import CommandDesk as Desk
 from sagas.looks import look, look_signoff
 from sagas.models import Handoff
 from sagas.obstacles import HIGHEST_ESCALATION, obstacle, targets
-from sagas.previews import preview, signed_call
+from sagas.previews import preview, preview_of_edit, signed_call
 from sagas.published import (
     check_definition,
     newest_contract,
@@ -98,6 +106,7 @@ __all__ = [
     "owns_tables",
     "parked",
     "preview",
+    "preview_with",
     "publish_contract",
     "publish_definition",
     "publish_team",
@@ -116,6 +125,7 @@ __all__ = [
     "retirements",
     "retrying",
     "ring",
+    "run_desk",
     "run_facts",
     "run_ref",
     "runs",
@@ -139,6 +149,7 @@ __all__ = [
     "unknown_steps",
     "users_of",
     "void_permits_of",
+    "void_proposals_of",
     "waiting",
     "waivers",
     "word_for_agent",
@@ -214,6 +225,23 @@ def desk(
 
 
 @contextmanager
+def run_desk(
+    run_ref: str,
+    *,
+    actor: Actor,
+    command_id: str = "",
+    reason: str = "",
+    saw_version: int | None = None,
+) -> Iterator[Desk]:
+    """A run under its lock, whether a person is asked about it or not; like `desk` otherwise."""
+    run_id = queries.run_id_of(run_ref)
+    author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
+    with opened(run_id, author=author) as rows:
+        yield Desk(rows, actor)
+        rows.close(release=False)
+
+
+@contextmanager
 def signoff_desk(
     permit_ref: str,
     *,
@@ -237,6 +265,19 @@ def void_permits_of(actor_id: str, *, actor: Actor, reason: str = "") -> tuple[s
     they ask for another signature by themselves.
     """
     return approvals.void_of(actor_id, actor=actor, reason=reason)
+
+
+def void_proposals_of(actor_id: str, *, actor: Actor, reason: str = "") -> tuple[str, ...]:
+    """Make void what somebody stated who may not decide any more and what waits for a second person; the same way."""
+    return proposals.void_of(actor_id, actor=actor, reason=reason)
+
+
+def preview_with(facts: RunFacts, verb: str, *, step: str, args: Json) -> PreviewFacts:
+    """The preview of a verb that sends a step with other arguments; secrets that were left masked stay masked.
+
+    Raises `NotAllowed` naming the fields that do not fit.
+    """
+    return preview_of_edit(queries.facts_of_run(facts.ref, unmasked=True), verb, step=step, args=args)
 
 
 def log(*, name: str, actor: Actor, reason: str = "", after: Json = None, command_id: str = "") -> None:

@@ -109,6 +109,7 @@ class CompensationFacts:
     provider_ref: str
     queries: int
     refusals: int = 0
+    not_found_counts_at: datetime | None = None
     permit: PermitFacts | None = None
     unknown_since: datetime | None = None
     attempts: tuple[AttemptFacts, ...] = ()
@@ -187,6 +188,27 @@ class HandoffFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProposalFacts:
+    """What one person stated, until a second person confirms it. `verb` is what it comes to.
+
+    `shapers` are (id, name) of everybody who worked on the run before: none of them may confirm it.
+    """
+
+    ref: str
+    handoff_id: int
+    verb: str
+    step: str
+    reference: str
+    end_state: str
+    proposed_by: str
+    proposed_by_name: str
+    reason: str
+    proposed_at: datetime
+    expires_at: datetime
+    shapers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class WaiverFacts:
     """An error of the check that was let pass when a workflow was published: which, where, why, by whom, when."""
 
@@ -260,7 +282,8 @@ class GateFacts:
 class RunFacts:
     """Everything known of one run at `now` (database clock). `version` rises with every change people can see.
 
-    `parent_ref` is the run that this one is a remedy for, `remedies` are those started for this one.
+    `parent_ref` is the run that this one is a remedy for, `remedies` are those started for this one. `starter` is the id
+    of whoever started it; `turned_back_by` names the person, agent or system that began the compensation.
     """
 
     id: int
@@ -290,6 +313,10 @@ class RunFacts:
     freezes: tuple[FreezeFacts, ...]
     now: datetime
     handoffs: tuple[HandoffFacts, ...] = ()
+    proposal: ProposalFacts | None = None
+    starter: str = ""
+    turned_back_by: str = ""
+    turned_back_at: datetime | None = None
     definition_id: int = 0
     parent_ref: str = ""
     remedies: tuple[str, ...] = ()
@@ -327,11 +354,15 @@ class EntryFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Obstacle:
-    """Why a verb is not possible now. `code` is stable; `sentence` is for people, `params` its parts."""
+    """Why a verb is not possible now. `code` is stable; `sentence` is for people, `params` its parts.
+
+    `fields` are (place, what is wrong) of arguments that do not fit: `args/zip` is the member `zip` of `args`.
+    """
 
     code: str
     sentence: str
     params: dict[str, Json] = field(default_factory=dict)
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -477,7 +508,12 @@ class PlannedCall:
 
 @dataclass(frozen=True, kw_only=True)
 class PreviewFacts:
-    """What a verb would do: calls in running order, what each answer leads to (codes), what cannot be taken back."""
+    """What a verb would do: calls in running order, what each answer leads to (codes), what cannot be taken back.
+
+    `stays` are the effects that are left as they are, `never_sent` the steps that will not run any more; `args_before`
+    and `args_after` the arguments of a step that is sent with others, masked. `needs_second`: it counts only once a
+    second person has confirmed it.
+    """
 
     verb: str
     step: str
@@ -485,6 +521,11 @@ class PreviewFacts:
     outcomes: tuple[tuple[str, str], ...]
     irreversible: tuple[str, ...]
     needs_signoff: bool
+    stays: tuple[str, ...] = ()
+    never_sent: tuple[str, ...] = ()
+    args_before: Json = None
+    args_after: Json = None
+    needs_second: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,10 @@ _TABLES = {
     Machine.HANDOFF: "sagas_handoff",
     Machine.PERMIT: "sagas_permit",
 }
-_BORN_WITH_ENTRY = (Machine.RUN, Machine.COMPENSATION, Machine.HANDOFF, Machine.PERMIT)
+_TABLES_SINCE = {Machine.PROPOSAL: "sagas_proposal"}
+"""Tables of later migrations, each with its own call of `triggers_of`."""
+
+_BORN_WITH_ENTRY = (Machine.RUN, Machine.COMPENSATION, Machine.HANDOFF, Machine.PERMIT, Machine.PROPOSAL)
 
 _MOVE_GUARD = """
 CREATE OR REPLACE FUNCTION sagas_guard_move() RETURNS trigger LANGUAGE plpgsql AS $guard$
@@ -136,18 +139,7 @@ INSERT INTO sagas_legal_move VALUES {values};
 def triggers() -> str:
     """The triggers on the tables that have states, and on the append-only ones."""
     parts = [_MOVE_GUARD]
-    for machine, table in _TABLES.items():
-        parts.append(f"""
-CREATE TRIGGER guard_move AFTER UPDATE ON {table} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_move('{machine.value}');
-CREATE TRIGGER guard_birth BEFORE INSERT ON {table}
-  FOR EACH ROW EXECUTE FUNCTION sagas_guard_birth('{machine.value}');
-""")
-        if machine in _BORN_WITH_ENTRY:
-            parts.append(f"""
-CREATE CONSTRAINT TRIGGER guard_birth_entry AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION sagas_guard_birth_entry('{machine.value}');
-""")
+    parts += [triggers_of(machine) for machine in _TABLES]
     parts.append("""
 CREATE TRIGGER guard_fence AFTER UPDATE ON sagas_run REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_fence();
@@ -164,6 +156,23 @@ CREATE TRIGGER guard_rows BEFORE UPDATE OR DELETE ON {table}
 CREATE TRIGGER guard_table BEFORE TRUNCATE ON {table}
   FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_append_only();
 """
+
+
+def triggers_of(machine: Machine) -> str:
+    """The triggers on the table of one machine; their functions are there already."""
+    table = {**_TABLES, **_TABLES_SINCE}[machine]
+    sql = f"""
+CREATE TRIGGER guard_move AFTER UPDATE ON {table} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION sagas_guard_move('{machine.value}');
+CREATE TRIGGER guard_birth BEFORE INSERT ON {table}
+  FOR EACH ROW EXECUTE FUNCTION sagas_guard_birth('{machine.value}');
+"""
+    if machine in _BORN_WITH_ENTRY:
+        sql += f"""
+CREATE CONSTRAINT TRIGGER guard_birth_entry AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION sagas_guard_birth_entry('{machine.value}');
+"""
+    return sql
 
 
 ENTRY_TRANSACTION = """

@@ -18,8 +18,10 @@ from sagas.states import (
     CompensationState,
     Direction,
     HandoffState,
+    PermitState,
 )
-from tools.contract import KeySupport, RecoveryClass
+from sagas.verdicts import is_unknown, not_found_counts_at, unknown_units
+from tools.contract import KeySupport
 
 HIGHEST_ESCALATION = HIGHEST_LEVEL
 
@@ -34,7 +36,9 @@ def obstacle(facts: RunFacts, verb: str, *, step: str = "") -> Obstacle | None:
         return None
     handoff = facts.handoff
     if handoff is not None and handoff.linked and handoff.state is not HandoffState.RESOLVED:
-        return None if verb in ("claim", "release", "escalate", "mark_acceptable") else _final(facts)
+        return (
+            None if verb in ("claim", "release", "assign", "escalate", "mark_acceptable") else _final(facts)
+        )
     if facts.state in FINAL_RUN_STATES:
         return _final(facts)
     if verb not in _WITHOUT_HANDOFF and not planner.handoff_open(facts):
@@ -55,6 +59,13 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
             forward = facts.direction is Direction.FORWARD
             able = (a.step for a in actions if a.state in states or planner.unsigned(a))
             return tuple(able) if forward else ()
+        case "edit_and_retry":
+            forward = facts.direction is Direction.FORWARD
+            return tuple(a.step for a in actions if a.state is ActionState.REJECTED) if forward else ()
+        case "redo":
+            return tuple(a.step for a in actions if a.state is ActionState.COMPENSATED)[:1]
+        case "skip_compensation":
+            return tuple(a.step for a in actions if failed_compensations(facts, a.step))
         case _:
             return ()
 
@@ -68,14 +79,7 @@ def _why(code: str, sentence: str, **params: str) -> Obstacle:
 
 
 def _is_unknown(action: ActionFacts) -> bool:
-    return any(_unit_is_unknown(unit) for unit in (action.items or (action,)))
-
-
-def _unit_is_unknown(action: ActionFacts) -> bool:
-    compensation = action.compensation
-    return action.state is ActionState.UNKNOWN or (
-        compensation is not None and compensation.state is CompensationState.UNKNOWN
-    )
+    return any(is_unknown(unit) for unit in (action.items or (action,)))
 
 
 def _unknown(facts: RunFacts, step: str) -> ActionFacts | Obstacle:
@@ -147,35 +151,116 @@ def _edit_and_retry(facts: RunFacts, step: str) -> Obstacle | None:
 
 
 def _skip_compensation(facts: RunFacts, step: str) -> Obstacle | None:
-    action = next((a for a in planner.current(facts) if a.step == step), None)
-    compensation = action.compensation if action is not None else None
-    if compensation is None or compensation.state is not CompensationState.FAILED:
+    failed = failed_compensations(facts, step)
+    if not failed:
         return _why("not_failed", "Only a compensation that was tried and failed can be left out.")
+    if not any(tried(action) for action in failed):
+        return _why(
+            "not_tried",
+            "The compensation of {step} has not been tried yet: nobody signed it. Order it once more.",
+            step=failed[0].step,
+        )
     return None
+
+
+def _redo(facts: RunFacts, step: str) -> Obstacle | None:
+    actions = planner.current(facts)
+    action = next((a for a in actions if a.step == step), None)
+    if action is None or action.state is not ActionState.COMPENSATED:
+        return _why("not_compensated", "Only a step that was compensated can be made once more.")
+    for unit in planner.units(facts):
+        if is_unknown(unit):
+            return _why(
+                "unknown_first", "The outcome of {step} is unknown. Query status first.", step=unit.step
+            )
+        if unit.state is ActionState.SENT:
+            return _why("in_flight", "{step} is in flight. Its answer comes first.", step=unit.step)
+        if unit.compensation is not None and unit.compensation.state in _UNDER_WAY:
+            return _why(
+                "compensation_under_way",
+                "The compensation of {step} is under way or has failed. It is settled first.",
+                step=unit.step,
+            )
+    first = next(a for a in actions if a.state is ActionState.COMPENSATED)
+    if first.step != step:
+        return _why(
+            "not_the_first",
+            "{first} was compensated too and comes first: the run goes forward from there.",
+            first=first.step,
+        )
+    return None
+
+
+_UNDER_WAY = frozenset(
+    {
+        CompensationState.DUE,
+        CompensationState.AWAITING_APPROVAL,
+        CompensationState.SENT,
+        CompensationState.FAILED,
+    }
+)
+
+
+def failed_compensations(facts: RunFacts, step: str) -> tuple[ActionFacts, ...]:
+    """The action of a step, or its items, whose compensation has failed."""
+    return tuple(
+        unit
+        for unit in planner.units(facts)
+        if unit.step == step
+        and unit.compensation is not None
+        and unit.compensation.state is CompensationState.FAILED
+    )
+
+
+def tried(action: ActionFacts) -> bool:
+    """Whether a failed compensation was really tried: a call went out, or the look before it said no.
+
+    What failed because nobody signed it was never tried.
+    """
+    compensation = action.compensation
+    if compensation is None:
+        return False
+    permit = compensation.permit
+    unsigned = permit is not None and permit.state is PermitState.REJECTED
+    return compensation.sent_at is not None or not unsigned
 
 
 def _resolve_happened(facts: RunFacts, step: str) -> Obstacle | None:
     action = _unknown(facts, step)
-    return action if isinstance(action, Obstacle) else None
+    return action if isinstance(action, Obstacle) else _waiting(facts)
 
 
 def _resolve_not_happened(facts: RunFacts, step: str) -> Obstacle | None:
     action = _unknown(facts, step)
     if isinstance(action, Obstacle):
         return action
-    counts_at = action.not_found_counts_at
-    if action.state is ActionState.UNKNOWN and counts_at is not None and facts.now < counts_at:
+    settled_at = [not_found_counts_at(unit) for unit in unknown_units(facts, action.step)]
+    counts_at = max((at for at in settled_at if at is not None), default=None)
+    if counts_at is not None and facts.now < counts_at:
         return _why(
             "too_early",
             "It may still arrive: that it is not there counts only from {time}.",
             time=counts_at.strftime("%H:%M:%S"),
         )
-    if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
-        return _why(
-            "second_person",
-            "{tool} is irreversible: that it did not happen takes a second person. Query status instead.",
-            tool=action.tool,
-        )
+    return _waiting(facts)
+
+
+def _waiting(facts: RunFacts) -> Obstacle | None:
+    """Nothing else is stated while one person's verdict waits for a second person."""
+    waits = facts.proposal
+    if waits is None or waits.expires_at <= facts.now:
+        return None
+    return _why(
+        "proposal_waits",
+        "{who} has stated something that waits for a second person.",
+        who=waits.proposed_by_name,
+    )
+
+
+def _of_proposal(facts: RunFacts, step: str) -> Obstacle | None:
+    waits = facts.proposal
+    if waits is None or waits.expires_at <= facts.now:
+        return _why("no_proposal", "Nothing waits for a second person.")
     return None
 
 
@@ -237,7 +322,7 @@ def _mark_acceptable(facts: RunFacts, step: str) -> Obstacle | None:
             )
     if not facts.definition.end_states:
         return _why("no_end_states", "This workflow declares no acceptable end state.")
-    return None
+    return _waiting(facts)
 
 
 def _escalate(facts: RunFacts, step: str) -> Obstacle | None:
@@ -258,7 +343,14 @@ def _resume(facts: RunFacts, step: str) -> Obstacle | None:
 
 def _stop_and_compensate(facts: RunFacts, step: str) -> Obstacle | None:
     if facts.direction is Direction.UNDO:
-        return _why("turned_back", "Compensation has begun already.")
+        if facts.turned_back_at is None:
+            return _why("turned_back", "Compensation has begun already.")
+        return _why(
+            "stopped_already",
+            "{who} began the compensation at {time}.",
+            who=facts.turned_back_by,
+            time=facts.turned_back_at.strftime("%H:%M:%S"),
+        )
     return None
 
 
@@ -269,14 +361,18 @@ def _claim(facts: RunFacts, step: str) -> Obstacle | None:
 _CHECKS = {
     "claim": _claim,
     "release": _claim,
+    "assign": _claim,
     "query_status": _query_status,
     "retry": _retry,
     "edit_and_retry": _edit_and_retry,
+    "redo": _redo,
     "skip_compensation": _skip_compensation,
     "resolve_happened": _resolve_happened,
     "resolve_not_happened": _resolve_not_happened,
     "compensate": _compensate,
     "mark_acceptable": _mark_acceptable,
+    "confirm_verdict": _of_proposal,
+    "decline_verdict": _of_proposal,
     "escalate": _escalate,
     "resume": _resume,
     "stop_and_compensate": _stop_and_compensate,

@@ -14,11 +14,20 @@ from sagas.facts import (
     FreezeFacts,
     HandoffFacts,
     PermitFacts,
+    ProposalFacts,
     RunFacts,
 )
-from sagas.models import Action, Attempt, Compensation, Evidence, Handoff, Permit, Run
+from sagas.models import Action, Attempt, Compensation, Evidence, Handoff, Permit, Proposal, Run
 from sagas.published import contract_by_id, definition_by_id
-from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
+from sagas.states import (
+    ActionState,
+    CompensationState,
+    Direction,
+    HandoffState,
+    PermitState,
+    ProposalState,
+    RunState,
+)
 from tools.redact import mask
 
 
@@ -30,6 +39,7 @@ def run_facts(
     freezes: tuple[FreezeFacts, ...],
     now: datetime,
     permits: Iterable[Permit] = (),
+    proposals: Iterable[Proposal] = (),
 ) -> RunFacts:
     """The picture of a run. Of several handoffs the open one leads, else the newest."""
     permits = list(permits)
@@ -59,6 +69,9 @@ def run_facts(
         team=run.team,
         started_at=run.started_at,
         started_by=run.started_by_name,
+        starter=run.started_by,
+        turned_back_by=run.turned_back_by,
+        turned_back_at=run.turned_back_at,
         changed_at=run.changed_at,
         finished_at=run.finished_at,
         effects_left=tuple(run.effects_left),
@@ -67,6 +80,7 @@ def run_facts(
         handoffs=handed,
         freezes=freezes,
         now=now,
+        proposal=next((proposal_facts(row) for row in proposals if row.state == ProposalState.OPEN), None),
     )
 
 
@@ -159,6 +173,7 @@ def compensation_facts(row: Compensation, permit: PermitFacts | None = None) -> 
         provider_ref=row.provider_ref,
         queries=row.queries,
         refusals=row.refusals,
+        not_found_counts_at=row.not_found_counts_at,
         permit=permit,
         unknown_since=row.unknown_since,
     )
@@ -179,6 +194,24 @@ def permit_facts(row: Permit) -> PermitFacts:
         decided_by_name=row.decided_by_name,
         decided_at=row.decided_at,
         reason=row.reason,
+    )
+
+
+def proposal_facts(row: Proposal) -> ProposalFacts:
+    """One verdict that waits for a second person."""
+    return ProposalFacts(
+        ref=row.ref,
+        handoff_id=row.handoff_id,
+        verb=row.verb,
+        step=row.step,
+        reference=str(row.arguments.get("reference", "")),
+        end_state=str(row.arguments.get("end_state", "")),
+        proposed_by=row.proposed_by,
+        proposed_by_name=row.proposed_by_name,
+        reason=row.reason,
+        proposed_at=row.proposed_at,
+        expires_at=row.expires_at,
+        shapers=tuple((one["id"], one["name"]) for one in row.shapers),
     )
 
 

@@ -614,6 +614,8 @@ def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
             case _:
                 return HandOver(reason=Reason.NO_COMPENSATION, action=action)
     left = effects_left(facts)
+    if left and all(action.state is ActionState.ACCEPTED for action in left):
+        return Finish(state=RunState.CLOSED_ACCEPTED)
     if left:
         return HandOver(reason=Reason.EFFECTS_LEFT, action=left[-1])
     ever = any(action.state is ActionState.COMPENSATED for action in actions)
@@ -697,7 +699,7 @@ def _without_compensation(action: ActionFacts) -> Reason:
 
 def _while_handed_off(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
     """In a handoff the queries go on; advancing does not (engine.md, section 10)."""
-    waits: list[datetime | None] = []
+    waits: list[datetime | None] = [facts.proposal.expires_at if facts.proposal else None]
     for action in actions:
         compensation = action.compensation
         if action.state is ActionState.UNKNOWN and action.contract.status_query is not None:

@@ -6,17 +6,22 @@ Pure but for the description of calls, which sends nothing.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from sagas import planner
+from sagas import planner, summary
+from sagas.edits import edited
 from sagas.facts import ActionFacts, PlannedCall, PreviewFacts, RunFacts, SignoffFacts
+from sagas.obstacles import failed_compensations, tried
 from sagas.published import pinned
 from sagas.states import ActionState, CompensationState
+from sagas.verdicts import needs_second
 from tools.bindings import Unbindable, bind
 from tools.contract import Condition, Contract, Json, RecoveryClass, Who
 from tools.definition import StepIs
+from tools.keys import forward_key
 from tools.pointers import find
+from tools.redact import mask
 from tools.texts import fill
 from tools.world import World
 
@@ -35,6 +40,10 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
     calls: list[PlannedCall] = []
     outcomes: tuple[tuple[str, str], ...] = ()
     irreversible: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    before: Json = None
+    after: Json = None
     signoff = False
     match verb:
         case "query_status":
@@ -45,17 +54,48 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
                 calls, outcomes = _again(action), _CALL_OUTCOMES
                 if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
                     irreversible = (_effect(action),)
-        case "compensate" | "stop_and_compensate":
+        case "edit_and_retry" | "redo":
+            action = _find(facts, step)
+            if action is not None:
+                before = after = action.args
+                calls, outcomes = [_next_generation(facts, action)], _CALL_OUTCOMES
+                if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
+                    irreversible = (_effect(action),)
+        case "stop_and_compensate":
+            planned = _up_to_the_first_that_stays(facts)
+            calls, outcomes = _compensations(facts, only=planned), _COMPENSATION_OUTCOMES
+            stays = tuple(summary.done(u) for u in planner.to_compensate(facts) if u.id not in planned)
+            never = tuple(
+                unit.step
+                for unit in planner.current(facts)
+                if unit.state in (ActionState.NOT_STARTED, ActionState.PREPARED)
+            )
+            signoff = any(_wants_signature(u) for u in planner.to_compensate(facts) if u.id in planned)
+        case "compensate":
             calls, outcomes = _compensations(facts), _COMPENSATION_OUTCOMES
             irreversible = tuple(
                 _effect(action) for action in planner.to_compensate(facts) if action.compensation is None
             )
-            signoff = any(
-                action.compensation is not None and action.compensation.who == Who.APPROVAL
-                for action in planner.to_compensate(facts)
+            signoff = any(_wants_signature(action) for action in planner.to_compensate(facts))
+        case "skip_compensation":
+            left_out = {unit.id for unit in failed_compensations(facts, step) if tried(unit)}
+            calls = _compensations(facts, without=left_out)
+            outcomes = (
+                ("left_out", "effect_stays"),
+                *(_COMPENSATION_OUTCOMES if calls else (("nothing_left", "closes"),)),
             )
+            stays = tuple(summary.done(unit) for unit in planner.units(facts) if unit.id in left_out)
+        case "confirm_verdict" if facts.proposal is not None:
+            about = preview(facts, facts.proposal.verb, step=facts.proposal.step)
+            return replace(about, verb=verb, step=step, needs_second=False)
         case "mark_acceptable":
             calls = _reads_of_end_states(facts)
+            stays = tuple(summary.done(unit) for unit in planner.effects_left(facts))
+            never = tuple(
+                unit.step
+                for unit in planner.current(facts)
+                if unit.state in (ActionState.NOT_STARTED, ActionState.PREPARED)
+            )
             outcomes = (("conditions_hold", "closes"), ("condition_fails", "stays_open"))
         case "resume":
             action = next(
@@ -79,7 +119,25 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
         outcomes=outcomes,
         irreversible=irreversible,
         needs_signoff=signoff,
+        stays=stays,
+        never_sent=never,
+        args_before=before,
+        args_after=after,
+        needs_second=needs_second(facts, verb, step=step),
     )
+
+
+def preview_of_edit(facts: RunFacts, verb: str, *, step: str, args: Json) -> PreviewFacts:
+    """The preview of a verb that sends a step with other arguments. `facts` are unmasked, what is shown is not.
+
+    Raises `NotAllowed` naming the fields that do not fit.
+    """
+    action = facts.action(step)
+    new = edited(action, args)
+    secret = action.contract.secret_fields
+    shown = replace(action, args=mask(new, secret))
+    changed = replace(facts, actions=tuple(shown if one is action else one for one in facts.actions))
+    return replace(preview(changed, verb, step=step), args_before=mask(action.args, secret))
 
 
 def signed_call(signoff: SignoffFacts) -> PlannedCall:
@@ -122,6 +180,13 @@ def _effect(action: ActionFacts) -> str:
 def _forward(number: int, action: ActionFacts) -> PlannedCall:
     args = action.args if action.args is not None else {}
     return _call(number, action.step, action.contract, args, action.key, "forward")
+
+
+def _next_generation(facts: RunFacts, action: ActionFacts) -> PlannedCall:
+    """The call with the key that its new generation will have."""
+    contract = action.contract
+    key = forward_key(facts.ref, action.step, action.item, contract.operation, action.generation + 1)
+    return _forward(1, replace(action, key=key))
 
 
 def _again(action: ActionFacts) -> list[PlannedCall]:
@@ -186,10 +251,28 @@ def _query_compensation(facts: RunFacts, action: ActionFacts) -> list[PlannedCal
     return _reads(facts, action, (condition,) if condition else (), 1, "query")
 
 
-def _compensations(facts: RunFacts) -> list[PlannedCall]:
+def _up_to_the_first_that_stays(facts: RunFacts) -> frozenset[int]:
+    """What is compensated by itself once a run is stopped: from the last effect back to the first without a remedy."""
+    planned: set[int] = set()
+    for action in planner.to_compensate(facts):
+        if action.compensation is None or action.compensation.who == Who.HUMAN:
+            break
+        planned.add(action.id)
+    return frozenset(planned)
+
+
+def _wants_signature(action: ActionFacts) -> bool:
+    return action.compensation is not None and action.compensation.who == Who.APPROVAL
+
+
+def _compensations(
+    facts: RunFacts, *, without: Collection[int] = (), only: Collection[int] | None = None
+) -> list[PlannedCall]:
     calls: list[PlannedCall] = []
     for action in planner.to_compensate(facts):
         compensation, declared = action.compensation, action.contract.compensation
+        if action.id in without or (only is not None and action.id not in only):
+            continue
         if compensation is None or declared is None or compensation.state is CompensationState.CONFIRMED:
             continue
         done = (declared.already_done,) if declared.already_done else ()

@@ -41,11 +41,12 @@ from sagas.models import (
     Evidence,
     Handoff,
     Permit,
+    Proposal,
     Run,
 )
 from sagas.picture import run_facts, with_history, without_secrets
 from sagas.published import contract_by_id
-from sagas.states import HandoffState, PermitState
+from sagas.states import HandoffState, PermitState, ProposalState
 
 CAP = 1000
 """Counts stop here; a screen shows "1000+"."""
@@ -91,6 +92,7 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
         freezes,
         now,
         Permit.objects.filter(run=run).order_by("id"),
+        Proposal.objects.filter(run=run, state=ProposalState.OPEN),
     )
     if run.parent_id is not None:
         facts = replace(facts, parent_ref=Run.objects.values_list("ref", flat=True).get(pk=run.parent_id))

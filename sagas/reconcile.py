@@ -28,7 +28,7 @@ from sagas.reasons import Reason
 from sagas.states import ActionState, HandoffState
 from sagas.tx import durable
 from tools.bindings import Unbindable, bind
-from tools.outcome import Verdict, classify_query
+from tools.outcome import QueryAnswer, Verdict, classify_query
 from tools.world import World
 
 log = structlog.get_logger(__name__)
@@ -126,7 +126,7 @@ def _pass(world: World, progress: Progress, go_on: Callable[[], bool]) -> Pass:
 
 def _compare(row: Reconciliation, facts: RunFacts, world: World) -> list[Found]:
     found: list[Found] = []
-    for action in planner.units(facts):
+    for action in (*planner.units(facts), *_given_up(facts)):
         seen = _look(facts, action, world)
         if seen is None:
             continue
@@ -157,23 +157,28 @@ def _look(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Found, st
             return _still_there(facts, action, world)
         case ActionState.COMPENSATED:
             return _gone(facts, action, world)
+        case ActionState.SUPERSEDED:
+            return _never_came(facts, action, world)
         case _:
             return None
 
 
+def _given_up(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """Older generations that were sent and are on record as without effect: their keys keep being watched (law 10)."""
+    wholes = (action for action in facts.actions if action.state is ActionState.SUPERSEDED)
+    return tuple(
+        unit
+        for whole in wholes
+        for unit in (whole.items or (whole,))
+        if unit.sent_at is not None and unit.confirm_seq is None
+    )
+
+
 def _still_there(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Found, str] | None:
     query = action.contract.status_query
-    if query is None:
+    answer = _asked(facts, action, world)
+    if query is None or answer is None:
         return None
-    names = {**scope(facts, action), "args": action.args, "key": action.key, "item": action.args}
-    try:
-        args = bind(dict(query.args), names)
-    except Unbindable as error:
-        return Found.UNREAD, str(error)
-    contract = pinned(facts.definition_id, query.tool)[1]
-    observation = world.call(contract, args=args, key="")
-    faultpoints.reach("reconcile.answered", run=facts.ref, tool=action.tool)
-    answer = classify_query(query, observation, names, contract=contract)
     match answer.verdict:
         case Verdict.FOUND:
             return Found.CONFIRMED, ""
@@ -182,7 +187,46 @@ def _still_there(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Fo
         case _ if not query.authoritative:
             return Found.UNREAD, answer.detail
         case _:
-            return Found.DRIFT, f"recorded as confirmed, and {contract.tool} says: {answer.detail}"
+            return Found.DRIFT, f"recorded as confirmed, and {query.tool} says: {answer.detail}"
+
+
+def _never_came(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Found, str] | None:
+    """Whether a call whose key was given up took effect after all. What a later generation did is no news."""
+    query = action.contract.status_query
+    answer = _asked(facts, action, world)
+    if query is None or answer is None:
+        return None
+    match answer.verdict:
+        case Verdict.NO_ANSWER:
+            return Found.UNREAD, answer.detail
+        case Verdict.FOUND:
+            successors = [one for one in facts.actions if one.step == action.step and one is not action]
+            known = {one.provider_ref for one in successors if one.provider_ref}
+            by_key = any(isinstance(one, dict) and one.get("from") == "key" for one in query.args.values())
+            if answer.reference in known or not (by_key or answer.reference):
+                return Found.CONFIRMED, ""
+            return (
+                Found.DRIFT,
+                f"its key was given up, and {query.tool} knows of an effect {answer.reference}",
+            )
+        case _:
+            return Found.CONFIRMED, ""
+
+
+def _asked(facts: RunFacts, action: ActionFacts, world: World) -> QueryAnswer | None:
+    """What the tool's own status query says of a call; None where it has none."""
+    query = action.contract.status_query
+    if query is None:
+        return None
+    names = {**scope(facts, action), "args": action.args, "key": action.key, "item": action.args}
+    try:
+        args = bind(dict(query.args), names)
+    except Unbindable as error:
+        return QueryAnswer(verdict=Verdict.NO_ANSWER, detail=str(error))
+    contract = pinned(facts.definition_id, query.tool)[1]
+    observation = world.call(contract, args=args, key="")
+    faultpoints.reach("reconcile.answered", run=facts.ref, tool=action.tool)
+    return classify_query(query, observation, names, contract=contract)
 
 
 def _gone(facts: RunFacts, action: ActionFacts, world: World) -> tuple[Found, str] | None:

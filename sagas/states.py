@@ -19,6 +19,7 @@ class Machine(StrEnum):
     COMPENSATION = "compensation"
     HANDOFF = "handoff"
     PERMIT = "permit"
+    PROPOSAL = "proposal"
 
 
 class Direction(StrEnum):
@@ -89,6 +90,16 @@ class PermitState(StrEnum):
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
     CONSUMED = "consumed"
+
+
+class ProposalState(StrEnum):
+    """The states of a proposal: one person's verdict that counts once a second person confirms it."""
+
+    OPEN = "open"
+    CONFIRMED = "confirmed"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    VOID = "void"
 
 
 FINAL_RUN_STATES = frozenset(
@@ -165,7 +176,7 @@ RUN_MOVES: tuple[Move, ...] = (
     *_moves(
         Machine.RUN,
         "close_accepted",
-        (_R.RUNNING, _R.RECOVERING, _R.HANDOFF),
+        (_R.RUNNING, _R.RECOVERING, _R.COMPENSATING, _R.HANDOFF),
         (_R.CLOSED_ACCEPTED,),
         "run.closed_accepted",
         "O S",
@@ -228,7 +239,7 @@ ACTION_MOVES: tuple[Move, ...] = (
     *_moves(
         Machine.ACTION,
         "supersede",
-        (_A.REJECTED, _A.COMPENSATED),
+        (_A.REJECTED, _A.COMPENSATED, _A.SKIPPED),
         (_A.SUPERSEDED,),
         "tool.execution.superseded",
         "O",
@@ -297,6 +308,7 @@ HANDOFF_MOVES: tuple[Move, ...] = (
     *_moves(Machine.HANDOFF, "open", (None,), (_H.OPEN,), "human.handoff.started", "S O"),
     *_moves(Machine.HANDOFF, "claim", (_H.OPEN,), (_H.CLAIMED,), "human.handoff.claimed", "O"),
     *_moves(Machine.HANDOFF, "take_over", (_H.CLAIMED,), (_H.CLAIMED,), "human.handoff.claimed", "O"),
+    *_moves(Machine.HANDOFF, "assign", (_H.OPEN, _H.CLAIMED), (_H.CLAIMED,), "human.handoff.assigned", "O"),
     *_moves(Machine.HANDOFF, "release", (_H.CLAIMED,), (_H.OPEN,), "human.handoff.released", "O S"),
     *_moves(
         Machine.HANDOFF, "resolve", (_H.OPEN, _H.CLAIMED), (_H.RESOLVED,), "human.handoff.resolved", "O S E"
@@ -317,7 +329,24 @@ PERMIT_MOVES: tuple[Move, ...] = (
     *_moves(Machine.PERMIT, "consume", (_P.GRANTED,), (_P.CONSUMED,), "approval.consumed", "S"),
 )
 
-MOVES: tuple[Move, ...] = (*RUN_MOVES, *ACTION_MOVES, *COMPENSATION_MOVES, *HANDOFF_MOVES, *PERMIT_MOVES)
+_V = ProposalState
+
+PROPOSAL_MOVES: tuple[Move, ...] = (
+    *_moves(Machine.PROPOSAL, "propose", (None,), (_V.OPEN,), "verdict.proposed", "O"),
+    *_moves(Machine.PROPOSAL, "confirm", (_V.OPEN,), (_V.CONFIRMED,), "verdict.confirmed", "P"),
+    *_moves(Machine.PROPOSAL, "decline", (_V.OPEN,), (_V.DECLINED,), "verdict.declined", "O P"),
+    *_moves(Machine.PROPOSAL, "lapse", (_V.OPEN,), (_V.EXPIRED,), "verdict.expired", "S"),
+    *_moves(Machine.PROPOSAL, "void", (_V.OPEN,), (_V.VOID,), "verdict.void", "S O"),
+)
+
+MOVES: tuple[Move, ...] = (
+    *RUN_MOVES,
+    *ACTION_MOVES,
+    *COMPENSATION_MOVES,
+    *HANDOFF_MOVES,
+    *PERMIT_MOVES,
+    *PROPOSAL_MOVES,
+)
 
 STATES: dict[Machine, tuple[str, ...]] = {
     Machine.RUN: tuple(RunState),
@@ -325,6 +354,7 @@ STATES: dict[Machine, tuple[str, ...]] = {
     Machine.COMPENSATION: tuple(CompensationState),
     Machine.HANDOFF: tuple(HandoffState),
     Machine.PERMIT: tuple(PermitState),
+    Machine.PROPOSAL: tuple(ProposalState),
 }
 
 _BY_VERB = {(move.machine, move.verb, move.source, move.target): move for move in MOVES}

@@ -25,6 +25,15 @@ def read_json(text: str) -> tuple[Json, Positions]:
     return reader.document(), reader.positions
 
 
+def read_document(text: str) -> tuple[Json, str]:
+    """A JSON text that somebody typed, and why it is none: "" if it is one."""
+    try:
+        document, positions = read_json(text)
+    except Unparsable as error:
+        return None, f"line {error.line}, column {error.column}: {error.message}"
+    return document, positions.faults[0].message if positions.faults else ""
+
+
 class _JsonReader:
     def __init__(self, text: str) -> None:
         self.text = text

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from tools.contract import Json
-from tools.pointers import is_pointer, parts
+from tools.pointers import is_pointer, parts, pointer_to
 
 MASK = "[masked]"
 
@@ -48,6 +49,42 @@ def mask(value: Json, secret_fields: Iterable[str] = ()) -> Json:
     A field under `/args` or `/result` also counts when `value` is the arguments or the result itself.
     """
     return _mask(value, _branches(secret_fields))
+
+
+def restored(given: Json, stored: Json, secret_fields: Iterable[str] = ()) -> tuple[Json, tuple[str, ...]]:
+    """What a person made of a masked copy of `stored`, with the secrets back where they were left untouched.
+
+    Also the JSON pointers of places that show the mask where `stored` has nothing that is masked.
+    """
+    misplaced: list[str] = []
+    value = _restored(given, stored, mask(stored, secret_fields), (), misplaced)
+    return value, tuple(misplaced)
+
+
+def _restored(given: Json, stored: Json, shown: Json, path: tuple[str, ...], misplaced: list[str]) -> Json:
+    if given == shown and type(given) is type(shown):
+        return stored
+    if isinstance(given, dict):
+        here = stored if isinstance(stored, dict) else {}
+        seen = shown if isinstance(shown, dict) else {}
+        names = dict(zip(seen, here, strict=False))
+        return {
+            names.get(name, name): _restored(
+                part, here.get(names.get(name, name)), seen.get(name), (*path, name), misplaced
+            )
+            for name, part in given.items()
+        }
+    if isinstance(given, list):
+        old = stored if isinstance(stored, list) else []
+        seen_parts = shown if isinstance(shown, list) else []
+        pairs = zip_longest(given, old[: len(given)], seen_parts[: len(given)])
+        return [
+            _restored(part, was, saw, (*path, str(index)), misplaced)
+            for index, (part, was, saw) in enumerate(pairs)
+        ]
+    if isinstance(given, str) and MASK in given:
+        misplaced.append(pointer_to(path))
+    return given
 
 
 def mask_text(text: str) -> str:

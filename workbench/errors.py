@@ -93,13 +93,14 @@ OBSTACLES: Mapping[str, object] = {
     "nothing_unknown": _("The outcome of every step is known."),
     "no_status_query": _("%(tool)s offers no status query. Look in %(system)s and record what you found."),
     "turned_back": _("Compensation has begun already."),
+    "stopped_already": _("%(who)s began the compensation at %(time)s."),
     "nothing_to_retry": _("No step was rejected."),
     "unknown_and_no_key": _("Outcome is unknown and %(system)s does not de-duplicate. Query status first."),
     "key_no_longer_kept": _("%(system)s no longer keeps the key of this call. Query status first."),
     "too_early": _("It may still arrive: that it is not there counts only from %(time)s."),
-    "second_person": _(
-        "%(tool)s is irreversible: that it did not happen takes a second person. Query status instead."
-    ),
+    "proposal_waits": _("%(who)s has stated something that waits for a second person."),
+    "no_proposal": _("Nothing waits for a second person."),
+    "own_proposal": _("You stated it or worked on it, somebody else must confirm it."),
     "unknown_first": _("The outcome of %(step)s is unknown. Query status first."),
     "nothing_to_compensate": _("No effect is left to compensate."),
     "not_the_last": _("%(last)s was confirmed later and comes first: compensations run in reverse order."),
@@ -110,7 +111,17 @@ OBSTACLES: Mapping[str, object] = {
     "no_end_states": _("This workflow declares no acceptable end state."),
     "highest": _("This case is at the highest level already."),
     "not_rejected": _("Only a step that was rejected can be sent with other arguments."),
+    "args_do_not_fit": _("The arguments do not fit. %(where)s %(why)s"),
+    "args_unchanged": _("These are the arguments as they were. Retry sends them again."),
+    "not_compensated": _("Only a step that was compensated can be made once more."),
+    "not_the_first": _("%(first)s was compensated too and comes first: the run goes forward from there."),
+    "compensation_under_way": _(
+        "The compensation of %(step)s is under way or has failed. It is settled first."
+    ),
     "not_failed": _("Only a compensation that was tried and failed can be left out."),
+    "not_tried": _(
+        "The compensation of %(step)s has not been tried yet: nobody signed it. Order it once more."
+    ),
     "not_claimed": _("Nobody has claimed this case."),
     "still_stuck": _("Nothing has changed yet that would let the run go on."),
 }
@@ -120,6 +131,13 @@ def in_words(obstacle: Obstacle) -> Sentence:
     """The engine's reason in the reader's language."""
     template = OBSTACLES.get(obstacle.code)
     return Sentence(obstacle.sentence) if template is None else Sentence(template, obstacle.params)
+
+
+def refusal_of(obstacle: Obstacle) -> Refusal:
+    """The engine's reason as a refusal: a conflict, or arguments that do not fit, field by field."""
+    fields = {name: Sentence(why) for name, why in obstacle.fields}
+    answer = Answer.INVALID if fields else Answer.CONFLICT
+    return Refusal(answer=answer, code=obstacle.code, sentence=in_words(obstacle), fields=fields)
 
 
 class WorkbenchError(Exception):

@@ -25,7 +25,7 @@ from sagas.facts import (
     SignoffFacts,
     SignoffRow,
 )
-from sagas.states import ActionState, Direction, HandoffState, PermitState
+from sagas.states import FINAL_RUN_STATES, ActionState, Direction, HandoffState, PermitState
 from tools.contract import Level
 from workbench.errors import Answer, Moment, Refusal, Sentence, in_words
 from workbench.roles import Role, Scope, TokenKind
@@ -50,6 +50,8 @@ class Permission(StrEnum):
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
     SIGN = "sign"
+    WAIVE = "waive"
+    STOP = "stop"
 
 
 SETTLERS = frozenset({Role.OPERATOR, Role.LEAD, Role.APPROVER})
@@ -60,16 +62,28 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.FREEZE: SETTLERS | {Role.ADMIN},
     Permission.UNFREEZE: frozenset({Role.LEAD, Role.ADMIN}),
     Permission.SIGN: frozenset({Role.APPROVER}),
+    Permission.STOP: SETTLERS | {Role.ADMIN},
+    Permission.WAIVE: frozenset({Role.APPROVER, Role.LEAD}),
+}
+# Verbs that take another right than that to settle cases.
+PERMISSIONS: Mapping[str, Permission] = {
+    "skip_compensation": Permission.WAIVE,
+    "stop_and_compensate": Permission.STOP,
 }
 RISK_LIMIT: Mapping[Role, Level] = {
     Role.OPERATOR: Level.MEDIUM,
     Role.APPROVER: Level.MEDIUM,
     Role.LEAD: Level.HIGH,
 }
-# What decides over effects that stay or are made up for; the other verbs repeat or record what was decided.
-RISKY = frozenset({"compensate", "stop_and_compensate", "mark_acceptable"})
-# Remarks merge, so nobody's claim stands in their way; a lead may take a claim over.
-CLAIM_FREE = frozenset({"comment"})
+# What decides over effects that stay or are made up for; the other verbs repeat or record what was decided. A stop only
+# begins what a refusal would begin: what needs a signature or a person still does.
+RISKY = frozenset({"compensate", "mark_acceptable", "skip_compensation"})
+# The only way is back: nothing new goes out, and what needs a signature or a person still does.
+FOR_AGENTS = frozenset({"stop_and_compensate"})
+# Verbs on a run, whether a person is asked about it or not.
+ANYTIME = frozenset({"stop_and_compensate"})
+# Remarks merge and a second person acts beside the first, so no claim stands in the way; a lead may take one over.
+CLAIM_FREE = frozenset({"comment", "confirm_verdict", "decline_verdict"})
 
 ROLE_WORDS: Mapping[Role, object] = {
     Role.OPERATOR: pgettext_lazy("role", "operator"),
@@ -95,13 +109,31 @@ def why_not(
     Order: who they are, whether the case is open, who works on it, freezes, the engine's own obstacle, risk.
     """
     return (
-        why_not_permitted(actor=actor, roles=roles, permission=Permission.SETTLE)
+        why_not_entitled(actor=actor, roles=roles, facts=facts, verb=verb)
         or _why_not_open(facts, verb)
         or _why_not_claimed(actor, roles, facts, verb)
         or _why_not_frozen(facts, verb, step)
         or _why_not_possible(facts, verb, step)
-        or _why_not_within_limit(roles, facts, verb, step)
+        or _why_not_second(actor, facts, verb)
+        or _why_not_within_limit(actor, roles, facts, verb, step)
     )
+
+
+def permission_of(verb: str) -> Permission:
+    """What somebody needs to be allowed for a verb on a case."""
+    return PERMISSIONS.get(verb, Permission.SETTLE)
+
+
+def why_not_entitled(*, actor: Actor, roles: frozenset[Role], facts: RunFacts, verb: str) -> Refusal | None:
+    """Whether somebody may do this to this run at all: by their roles, or, to stop it, by having started it (S4-21)."""
+    if may_be_ordered_by_token(actor, verb) and facts.starter == actor.id:
+        return None
+    return why_not_permitted(actor=actor, roles=roles, permission=permission_of(verb))
+
+
+def may_be_ordered_by_token(actor: Actor, verb: str) -> bool:
+    """Whether a verb is one that an agent may order of its own runs; whether it has the scope, its door asks."""
+    return actor.kind is ActorKind.AGENT and verb in FOR_AGENTS
 
 
 def why_not_permitted(*, actor: Actor, roles: frozenset[Role], permission: Permission) -> Refusal | None:
@@ -182,14 +214,6 @@ def sees_all_runs(*, actor: Actor, roles: frozenset[Role]) -> bool:
     return actor.kind is ActorKind.HUMAN and bool(roles & HOLDERS[Permission.READ])
 
 
-def why_not_unproven(*, roles: frozenset[Role], action: ActionFacts) -> Refusal | None:
-    """Recording what no read has proved, for an irreversible step, takes a lead (engine.md, section 6)."""
-    if action.contract.recovery_class != "irreversible" or Role.LEAD in roles:
-        return None
-    text = _("%(tool)s is irreversible and no read proved what you state. A lead can record it.")
-    return _forbidden("unproven_irreversible", text, {"tool": action.tool})
-
-
 def risk(facts: RunFacts, verb: str = "", step: str = "") -> Level:
     """How much is at stake: the highest of contract levels, amount band, irreversible effect in the plan."""
     at_stake = [action.contract.level for action in facts.actions if _matters(action)]
@@ -251,8 +275,16 @@ def _why_not_undecided(signoff: SignoffFacts) -> Refusal | None:
     return None
 
 
+def open_handoff(facts: RunFacts) -> HandoffFacts | None:
+    """The handoff that is not settled yet, if a person is asked about the run."""
+    handoff = facts.handoff
+    return None if handoff is None or handoff.state is HandoffState.RESOLVED else handoff
+
+
 def _why_not_open(facts: RunFacts, verb: str) -> Refusal | None:
     handoff = facts.handoff
+    if verb in ANYTIME and facts.state not in FINAL_RUN_STATES:
+        return None
     if handoff is None:
         return _conflict("no_handoff", _("This run does not wait for a person."))
     # A remark may still be added to a closed case; nothing else may.
@@ -268,7 +300,7 @@ def _why_not_claimed(actor: Actor, roles: frozenset[Role], facts: RunFacts, verb
         return _conflict("not_yours", _("You do not hold this case, so there is nothing to release."))
     if held is None or held.claimed_by == actor.id or verb in CLAIM_FREE:
         return None
-    if verb == "claim" and Role.LEAD in roles:
+    if verb in ("claim", "assign") and Role.LEAD in roles:
         return None
     parts = {"who": held.claimed_by_name, "since": Moment(held.claimed_at or facts.now, facts.now)}
     return _conflict("held", _("%(who)s works on this since %(since)s."), parts)
@@ -290,7 +322,32 @@ def _why_not_possible(facts: RunFacts, verb: str, step: str) -> Refusal | None:
     return Refusal(answer=Answer.CONFLICT, code=obstacle.code, sentence=in_words(obstacle))
 
 
-def _why_not_within_limit(roles: frozenset[Role], facts: RunFacts, verb: str, step: str) -> Refusal | None:
+def _why_not_second(actor: Actor, facts: RunFacts, verb: str) -> Refusal | None:
+    """Whether this person, or somebody who acts for them, stated what is to be confirmed or worked on it (E-1, E-2).
+
+    They may decline it (E-16).
+    """
+    waits = facts.proposal
+    if verb != "confirm_verdict" or waits is None:
+        return None
+    if accountable(waits.proposed_by) == actor.id:
+        return _forbidden("own_proposal", _("You stated it, somebody else must confirm it."))
+    for one, name in waits.shapers:
+        if one == actor.id:
+            return _forbidden("own_proposal", _("You worked on it, somebody else must confirm it."))
+        if accountable(one) == actor.id:
+            text = _("%(agent)s acts for you and worked on it, somebody else must confirm it.")
+            return _forbidden("own_proposal", text, {"agent": name})
+    return None
+
+
+def _why_not_within_limit(
+    actor: Actor, roles: frozenset[Role], facts: RunFacts, verb: str, step: str
+) -> Refusal | None:
+    if actor.kind is not ActorKind.HUMAN:
+        return None  # what it may order at all, it may order of its own runs
+    if verb == "confirm_verdict" and facts.proposal is not None:
+        verb = facts.proposal.verb
     if verb not in RISKY:
         return None
     at_stake, allowed = risk(facts, verb, step), limit(roles)
@@ -310,15 +367,19 @@ def _why_not_within_limit(roles: frozenset[Role], facts: RunFacts, verb: str, st
 
 
 def _scopes_that_stop(verb: str, direction: Direction) -> frozenset[str]:
-    compensating = verb in {"compensate", "stop_and_compensate"} or (
-        verb == "resume" and direction is Direction.UNDO
-    )
-    if compensating:
+    if verb == "compensate" or (verb == "resume" and direction is Direction.UNDO):
         return frozenset({"writes", "everything"})
-    if verb in {"retry", "resume"}:
+    if verb in {"retry", "edit_and_retry", "redo", "resume"}:
         return frozenset({"forward", "writes", "everything"})
-    if verb in {"resolve_happened", "resolve_not_happened", "mark_acceptable"}:
+    if verb in {
+        "resolve_happened",
+        "resolve_not_happened",
+        "mark_acceptable",
+        "skip_compensation",
+        "confirm_verdict",
+    }:
         return frozenset({"everything"})
+    # To stop is never held up: nothing new goes out, and what would make up for it waits for the end of the freeze.
     return frozenset()
 
 

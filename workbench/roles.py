@@ -27,14 +27,15 @@ class TokenKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a token may ask for."""
+    """What a token may ask for. To stop is the one thing that it may order, and only of a run that it started."""
 
     START_RUNS = "runs:start"
     READ_RUNS = "runs:read"
+    STOP_RUNS = "runs:stop"
 
 
 SCOPES: dict[TokenKind, frozenset[Scope]] = {
-    TokenKind.AGENT: frozenset({Scope.START_RUNS, Scope.READ_RUNS}),
+    TokenKind.AGENT: frozenset({Scope.START_RUNS, Scope.READ_RUNS, Scope.STOP_RUNS}),
     TokenKind.INTEGRATION: frozenset({Scope.START_RUNS, Scope.READ_RUNS}),
 }
 

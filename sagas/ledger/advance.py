@@ -387,7 +387,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call | None:
     if not approvals.use(desk, action, None):
         return None
     used = action.attempts_used + 1
-    number = used + action.refusals
+    number = action.calls + 1
     args, key, items = batch.outgoing(desk, action, contract)
     again = action.state == ActionState.PARTIAL
     desk.move(
@@ -397,6 +397,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call | None:
         actor=entries.EXECUTOR,
         after={"attempt": number, "key": key, **({"items": len(items)} if items else {})},
         attempts_used=used,
+        calls=number,
         sent_at=desk.now,
         due_at=None,
         answer_due_at=None,
@@ -511,6 +512,7 @@ def turn_back(desk: Desk, reason: str, actor: Actor) -> None:
     if desk.run.direction == Direction.UNDO:
         return
     desk.run.direction = Direction.UNDO.value
+    desk.run.turned_back_by, desk.run.turned_back_at = actor.name, desk.now
     faultpoints.mark("turn_back", run=desk.run.ref)
     desk.say("run.turned_back", actor=actor, reason=reason)
     for row in desk.actions:
@@ -554,7 +556,7 @@ def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
         return None
     declared = desk.contract(action).compensation
     used = compensation.attempts_used + 1
-    number = used + compensation.refusals
+    number = compensation.calls + 1
     desk.move(
         compensation,
         "send",
@@ -562,6 +564,7 @@ def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
         actor=entries.COMPENSATOR,
         after={"of": action.step, "attempt": number, "key": compensation.key},
         attempts_used=used,
+        calls=number,
         sent_at=desk.now,
         due_at=None,
     )

@@ -62,7 +62,7 @@ def ask(desk: Desk, action: Action, compensation: Compensation | None) -> None:
         compensation=compensation,
         digest=digest_of(content),
         document=content,
-        requesters=_shapers(desk),
+        requesters=shapers(desk),
         requested_at=desk.now,
         expires_at=desk.now + timedelta(minutes=LIFE_MINUTES),
     )
@@ -95,8 +95,8 @@ def _facts_of(
     return facts, facts.compensation if compensation is not None else None
 
 
-def _shapers(desk: Desk) -> list[dict[str, Json]]:
-    """Everybody who shaped the request: who started the run, claimed, ordered or edited (shared rule R7)."""
+def shapers(desk: Desk) -> list[dict[str, Json]]:
+    """Everybody who shaped a request: who started the run, claimed, ordered or edited (shared rule R7)."""
     rows = (
         Entry.objects.filter(run_id=desk.run.pk, actor_kind__in=("human", "agent"))
         .exclude(name__in=_SHAPES_NOTHING)

@@ -205,6 +205,8 @@ _VERBS: dict[tuple[str, str], str] = {
     (ActionState.PARTIAL, ActionState.COMPENSATED): "all_compensated",
     (ActionState.CONFIRMED, ActionState.COMPENSATED): "compensated",
     (ActionState.REJECTED, ActionState.CONFIRMED): "late_found",
+    (ActionState.CONFIRMED, ActionState.ACCEPTED): "accept",
+    (ActionState.PARTIAL, ActionState.ACCEPTED): "accept",
 }
 
 
@@ -269,6 +271,8 @@ def _target(whole: Action, states: list[str], *, loop: bool) -> str:
         return ActionState.REJECTED
     if ActionState.COMPENSATED in found and found <= gone | {ActionState.COMPENSATED}:
         return ActionState.COMPENSATED
+    if ActionState.ACCEPTED in found and found <= gone | {ActionState.COMPENSATED, ActionState.ACCEPTED}:
+        return ActionState.ACCEPTED
     return ActionState.PARTIAL
 
 

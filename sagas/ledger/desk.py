@@ -19,7 +19,7 @@ from sagas.entries import EntryRow
 from sagas.errors import ClaimLost, IllegalMove, NotFound
 from sagas.escalation import next_alert, schedule
 from sagas.facts import Actor, FreezeFacts, RunFacts
-from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Question, Run
+from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Proposal, Question, Run
 from sagas.picture import run_facts
 from sagas.published import contract_by_id, definition_by_id, pinned
 from sagas.reasons import Reason
@@ -30,6 +30,7 @@ from sagas.states import (
     HandoffState,
     Machine,
     PermitState,
+    ProposalState,
     RunState,
     move,
     run_verb,
@@ -37,16 +38,18 @@ from sagas.states import (
 from sagas.teams import team_named
 from sagas.tx import lock_freeze_shared
 from tools.bindings import bind
+from tools.canonical import fingerprint
 from tools.contract import Contract, Json, Who
 from tools.definition import Definition
 
-type Row = Action | Compensation | Handoff | Permit
+type Row = Action | Compensation | Handoff | Permit | Proposal
 
 _MACHINE: dict[type[Row], Machine] = {
     Action: Machine.ACTION,
     Compensation: Machine.COMPENSATION,
     Handoff: Machine.HANDOFF,
     Permit: Machine.PERMIT,
+    Proposal: Machine.PROPOSAL,
 }
 
 
@@ -72,6 +75,7 @@ class Desk:
     freezes: tuple[FreezeFacts, ...]
     now: datetime
     author: Author | None = None
+    proposals: list[Proposal] = field(default_factory=list)
     seen_version: int = 0
     due_at: datetime | None = None
     held: bool = False
@@ -108,6 +112,7 @@ class Desk:
             self.freezes,
             self.now,
             self.permits,
+            self.proposals,
         )
 
     def action(self, action_id: int) -> Action:
@@ -136,6 +141,11 @@ class Desk:
             if row.state != HandoffState.RESOLVED and row.linked:
                 return row
         return None
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """The verdict of one person that waits for a second one."""
+        return next((row for row in self.proposals if row.state == ProposalState.OPEN), None)
 
     def scope(self, action: Action) -> dict[str, Json]:
         """What bindings of this action may read (tools.bindings)."""
@@ -354,6 +364,7 @@ class Desk:
         run, before = self.run, RunState(self.run.state)
         if self._finished is not None:
             self.close_handoff(self._finished.value, actor=self._closed_by)
+        self._drop_proposal()
         target = self._finished or planner.state_of(self.facts())
         changes: dict[str, Any] = {}
         if self._changed or target != before:
@@ -370,6 +381,19 @@ class Desk:
             run.owner, run.due_at, run.held = "", self.due_at, self.held
         self._refresh_handoffs()
         self._flush(changes)
+
+    def _drop_proposal(self) -> None:
+        """A verdict that waits is over when its time is, and void when the facts that it was given on have changed."""
+        row = self.proposal
+        if row is None:
+            return
+        after: Json = {"ref": row.ref, "verb": row.verb}
+        if row.expires_at <= self.now:
+            self.move(row, "lapse", ProposalState.EXPIRED, actor=entries.PLANNER, after=after)
+        elif row.handoff_id not in {one.pk for one in (self.handoff, self.linked_handoff) if one} or (
+            row.basis != basis(self.facts())
+        ):
+            self.move(row, "void", ProposalState.VOID, actor=entries.VALIDATOR, after=after)
 
     def _enter(self, before: RunState, target: RunState) -> None:
         try:
@@ -416,6 +440,8 @@ class Desk:
             "evidence_seen": run.evidence_seen,
             "evidence_waiting": run.evidence_waiting,
             "compensate_down_to": run.compensate_down_to,
+            "turned_back_by": run.turned_back_by,
+            "turned_back_at": run.turned_back_at,
             "effects_left": run.effects_left,
             "deliveries": run.deliveries,
             "finished_at": run.finished_at,
@@ -443,8 +469,19 @@ class Desk:
                 return row.step if not row.item else f"{row.step}[{row.item}]"
             case Compensation() | Permit():
                 return self._step_of(self.action(row.action_id))
+            case Proposal():
+                return row.step
             case _:
                 return ""
+
+
+def basis(facts: RunFacts) -> str:
+    """What stands for the facts that a verdict is given on: it differs once any action or compensation has moved."""
+    seen = [
+        [unit.id, unit.version, unit.compensation.version if unit.compensation else 0]
+        for unit in planner.units(facts)
+    ]
+    return fingerprint([facts.handoff.id if facts.handoff else 0, facts.direction.value, seen])
 
 
 def _fingerprint(run: Run, reason: Reason, action: Action | None) -> str:
@@ -489,6 +526,8 @@ def load(run: Run, *, author: Author | None = None) -> Desk:
     )
     permits = list(Permit.objects.filter(run=run).order_by("id")) if signed else []
     desk = Desk(run, actions, compensations, handoffs, permits, freezes, now, author)
+    if any(row.state != HandoffState.RESOLVED for row in handoffs):
+        desk.proposals = list(Proposal.objects.filter(run=run, state=ProposalState.OPEN))
     desk.seen_version, desk._first_seq, desk.gated = run.version, run.seq, gated
     return desk
 

@@ -143,7 +143,10 @@ def _again(desk: Desk, action: Action, contract: Contract, outcome: Outcome) -> 
         error_class=error.value,
         error_detail=short(outcome.detail),
     )
-    if not waits and tries >= rule.max_attempts:
+    if desk.run.direction == Direction.UNDO:
+        # The run was stopped while the call was under way; it did nothing, and nothing goes out any more.
+        leave_out(desk, action, actor=entries.PLANNER)
+    elif not waits and tries >= rule.max_attempts:
         reject(desk, action, "refuse", error, outcome.detail, entries.PLANNER)
 
 

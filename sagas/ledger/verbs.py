@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from sagas import summary
+from sagas.edits import changed, edited
 from sagas.errors import NotAllowed, NotFound
-from sagas.facts import Actor, Looked, Obstacle, RunFacts, SignoffFacts
-from sagas.ledger import alerts, approvals, compensate, evidence, followups, settle
+from sagas.facts import ActionFacts, Actor, Looked, Obstacle, RunFacts, SignoffFacts
+from sagas.ledger import alerts, approvals, batch, compensate, evidence, followups, proposals, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
-from sagas.models import Action, Compensation, Handoff, Permit
-from sagas.obstacles import obstacle
+from sagas.models import Action, Compensation, Handoff, Permit, Proposal
+from sagas.obstacles import failed_compensations, obstacle, tried
 from sagas.picture import without_secrets
 from sagas.planner import current, key_is_kept, to_compensate, units
 from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
+from sagas.verdicts import needs_second
 from tools.contract import Contract, ErrorClass, Json, Who
-from tools.json_schema import schema_fault
 from tools.keys import forward_key
 from tools.outcome import Verdict
 from tools.pointers import parts
+from tools.redact import mask
 
 CLAIM_MINUTES = 20
 
@@ -34,6 +37,7 @@ class CommandDesk:
     def __init__(self, desk: Desk, actor: Actor) -> None:
         self._desk = desk
         self._actor = actor
+        self._seconded: Proposal | None = None
 
     @property
     def facts(self) -> RunFacts:
@@ -59,6 +63,23 @@ class CommandDesk:
             after={"until": until.isoformat(), "from": handoff.claimed_by_name},
             claimed_by=actor.id,
             claimed_by_name=actor.name,
+            claimed_at=desk.now,
+            claim_until=until,
+        )
+
+    def assign(self, *, to: str, name: str, minutes: int = CLAIM_MINUTES) -> None:
+        """Hand the case over to somebody else, who holds it from now on; whoever held it lets go of it."""
+        self._must("assign")
+        desk, handoff = self._desk, self._handoff()
+        until = desk.now + timedelta(minutes=minutes)
+        desk.move(
+            handoff,
+            "assign",
+            HandoffState.CLAIMED,
+            actor=self._actor,
+            after={"to": name, "from": handoff.claimed_by_name, "until": until.isoformat()},
+            claimed_by=to,
+            claimed_by_name=name,
             claimed_at=desk.now,
             claim_until=until,
         )
@@ -120,6 +141,9 @@ class CommandDesk:
             raise NotAllowed(Obstacle(code="disproved", sentence=sentence))
         row = self._unknown(step)
         action = self._action_of(row)
+        proven = looked is not None and looked.verified is True
+        if self._proposed("resolve_happened", step, {"reference": reference}, proven=proven):
+            return
         self._prove(row, Verdict.FOUND, reference, looked)
         if isinstance(row, Compensation):
             compensate.compensated(
@@ -127,7 +151,7 @@ class CommandDesk:
                 action,
                 row,
                 "find",
-                f"{self._actor.name}, reference {reference}",
+                f"{self._by}, reference {reference}",
                 self._actor,
                 reference=reference,
             )
@@ -139,7 +163,7 @@ class CommandDesk:
                 verb="find",
                 reference=reference,
                 result=_result_named(desk.contract(action), reference, looked),
-                by=f"{self._actor.name}" + (", read back" if looked and looked.verified else ""),
+                by=self._by + (", read back" if looked and looked.verified else ""),
                 actor=self._actor,
             )
         self._resume("a person found that it happened")
@@ -148,6 +172,8 @@ class CommandDesk:
         """A person's word that the call never took effect; only after every limit has passed."""
         self._must("resolve_not_happened", step)
         row = self._unknown(step)
+        if self._proposed("resolve_not_happened", step, {}):
+            return
         self._prove(row, Verdict.DENIED, "", None)
         if isinstance(row, Compensation):
             self._desk.move(
@@ -166,10 +192,49 @@ class CommandDesk:
             row,
             "deny",
             ErrorClass.NO_ANSWER,
-            "a person found that it did not happen",
+            f"{self._by} found that it did not happen",
             self._actor,
         )
         self._due_now()
+
+    # --- Two persons --------------------------------------------------------------------------------------
+
+    def confirm_verdict(self, *, looked: Looked | None = None) -> None:
+        """Stand to what another person stated: it counts now. `looked` is what was read for that verb just now.
+
+        Raises `NotAllowed` for the first person, for whoever worked on the run before, and once facts have changed.
+        """
+        self._must("confirm_verdict")
+        row = proposals.open_one(self._desk)
+        proposals.confirm(self._desk, row, actor=self._actor)
+        self._seconded = row
+        match row.verb:
+            case "resolve_happened":
+                self.resolve_happened(row.step, reference=row.arguments["reference"], looked=looked)
+            case "resolve_not_happened":
+                self.resolve_not_happened(row.step)
+            case "mark_acceptable":
+                self.mark_acceptable(end_state=row.arguments["end_state"], looked=looked)
+            case _:
+                raise ValueError(row.verb)
+
+    def decline_verdict(self) -> None:
+        """Not stand to what another person stated, or take back what one stated oneself. Nothing is settled."""
+        self._must("decline_verdict")
+        proposals.decline(self._desk, proposals.open_one(self._desk), actor=self._actor)
+
+    def _proposed(self, verb: str, step: str, arguments: dict[str, Json], *, proven: bool = False) -> bool:
+        """True: the verdict takes a second person and is kept until then."""
+        if self._seconded is not None or not needs_second(self._desk.facts(), verb, step=step, proven=proven):
+            return False
+        proposals.propose(self._desk, self._handoff(), verb, step, arguments, actor=self._actor)
+        self._due_now()
+        return True
+
+    @property
+    def _by(self) -> str:
+        """Who stands to a verdict: one person, or two."""
+        return self._actor.name if self._seconded is None else proposals.names(self._seconded, self._actor)
 
     # --- Forward ------------------------------------------------------------------------------------------
 
@@ -215,18 +280,49 @@ class CommandDesk:
             )
             self._register_again(action)
         else:
-            self._new_generation(action, args=action.args)
+            self._new_generation(action, args=action.args, verb="retry")
         self._resume("a person ordered a retry")
 
     def edit_and_retry(self, step: str, *, args: Json) -> None:
-        """Make the call with other arguments: a new generation with a key of its own (law 10, S3-10)."""
+        """Make the call with other arguments: a new generation with a key of its own (law 10, S3-10).
+
+        What is left at the mask keeps its stored value. Raises `NotAllowed` naming the fields that do not fit.
+        """
         self._must("edit_and_retry", step)
         action = self._current(step)
-        fault = schema_fault(self._desk.contract(action).args_schema, args)
-        if fault:
-            raise NotAllowed(Obstacle(code="args_do_not_fit", sentence=f"The arguments do not fit: {fault}"))
-        self._new_generation(action, args=args)
+        facts = self._unmasked(action)
+        new = edited(facts, args)
+        changed(facts, new)
+        self._new_generation(action, args=new, verb="edit_and_retry")
         self._resume("a person ordered a retry with other arguments")
+
+    def redo(self, step: str, *, args: Json = None) -> None:
+        """Go forward again from the first step that was compensated: it and what came after it are made anew.
+
+        New rows with keys of their own; what stands stays. `args` None: the step's arguments as they were.
+        """
+        self._must("redo", step)
+        desk, first = self._desk, self._current(step)
+        new = first.args if args is None else edited(self._unmasked(first), args)
+        again = [
+            row
+            for row in desk.actions
+            if row.parent_id is None and row.position >= first.position and row.state in _MADE_ANEW
+        ]
+        desk.run.direction = Direction.FORWARD.value
+        desk.run.turned_back_by, desk.run.turned_back_at = "", None
+        desk.say(
+            "run.turned_forward", actor=self._actor, step=step, after={"steps": [row.step for row in again]}
+        )
+        for compensation in desk.compensations.values():
+            if compensation.state == CompensationState.REGISTERED and compensation.ordered_by:
+                desk.set(compensation, ordered_by="")
+        for row in again:
+            self._new_generation(row, args=new if row is first else None, verb="redo")
+        self._resume("a person ordered the run to go forward again")
+
+    def _unmasked(self, action: Action) -> ActionFacts:
+        return next(one for one in self._desk.facts().actions if one.id == action.pk)
 
     def _retry_items(self, whole: Action, names: tuple[str, ...]) -> None:
         desk = self._desk
@@ -260,17 +356,27 @@ class CommandDesk:
                 args=None,
             )
 
-    def _new_generation(self, action: Action, *, args: Json) -> None:
+    def _new_generation(self, action: Action, *, args: Json, verb: str) -> None:
         """A superseded key keeps being watched; the new call has its own key and its own row (law 10)."""
         desk = self._desk
         contract = desk.contract(action)
         generation = action.generation + 1
-        desk.move(
-            action,
-            "supersede",
-            ActionState.SUPERSEDED,
+        key = forward_key(desk.run.ref, action.step, action.item, contract.operation, generation)
+        for row in (action, *desk.items(action)):
+            desk.move(
+                row,
+                "supersede",
+                ActionState.SUPERSEDED,
+                actor=self._actor,
+                after={"generation": generation, "key": key, "was": row.state},
+                due_at=None,
+            )
+        desk.say(
+            f"command.{verb}",
             actor=self._actor,
-            after={"generation": generation},
+            step=action.step,
+            before={"key": action.key, "args": mask(action.args, contract.secret_fields)},
+            after={"key": key, "args": mask(args, contract.secret_fields), "generation": generation},
         )
         successor = Action.objects.create(
             run=desk.run,
@@ -280,9 +386,10 @@ class CommandDesk:
             item=action.item,
             generation=generation,
             tool=action.tool,
-            key=forward_key(desk.run.ref, action.step, action.item, contract.operation, generation),
+            key=key,
             args=args,
             why=action.why,
+            evidence_note=action.evidence_note,
         )
         desk.actions.append(successor)
 
@@ -301,25 +408,60 @@ class CommandDesk:
         turn_back(self._desk, self._reason("a person ordered the compensation"), self._actor)
         self._resume("a person ordered the compensation")
 
-    def skip_compensation(self, step: str) -> None:
-        """Leave out one failed compensation, knowingly: its effect is accepted and counts as left."""
+    def skip_compensation(self, step: str, *, items: tuple[str, ...] = ()) -> None:
+        """Leave out a compensation that was tried and failed, knowingly: its effect is accepted and counts as left.
+
+        Of a call over many: of the items named, or of every one whose compensation failed. The earlier ones go on.
+        """
         self._must("skip_compensation", step)
-        action = self._current(step)
-        self._desk.move(
-            self._desk.compensations[action.pk],
+        facts = self._desk.facts()
+        tried_ones = [unit for unit in failed_compensations(facts, step) if tried(unit)]
+        chosen = [unit for unit in tried_ones if not items or unit.item in items]
+        if not chosen or len(chosen) < len(items):
+            sentence = "Only a compensation that was tried and failed can be left out."
+            raise NotAllowed(Obstacle(code="not_failed", sentence=sentence))
+        for unit in chosen:
+            self._leave_as_it_is(self._desk.action(unit.id))
+        self._resume("a person left out a failed compensation")
+
+    def _leave_as_it_is(self, action: Action) -> None:
+        """Give up a failed compensation: what stays in the world is written into the entry."""
+        desk = self._desk
+        compensation = desk.compensations[action.pk]
+        stays = without_secrets(desk.facts())
+        unit = next(unit for unit in units(stays) if unit.id == action.pk)
+        desk.move(
+            compensation,
             "skip",
             CompensationState.SKIPPED_BY_OPERATOR,
             actor=self._actor,
+            after={
+                "of": action.step,
+                "tool": compensation.tool,
+                "failed_with": compensation.error_class,
+                "stays": summary.done(unit),
+            },
         )
-        self._desk.move(action, "accept", ActionState.ACCEPTED, actor=self._actor)
-        self._resume("a person left out one compensation")
+        desk.move(
+            action,
+            "accept",
+            ActionState.ACCEPTED,
+            actor=self._actor,
+            after={"was": action.state, "settled": True},
+        )
+        batch.derive_of(desk, action)
 
     def stop_and_compensate(self) -> None:
-        """Stop the run: nothing new goes out, what is in flight is waited for, then everything is compensated."""
+        """Stop the run, whatever it is doing: nothing new goes out, what is in flight or unknown is settled first, then
+        everything is compensated up to the first effect that cannot be. Past that a person orders it.
+        """
         self._must("stop_and_compensate")
-        self._order_compensations()
-        turn_back(self._desk, self._reason("a person stopped the run"), self._actor)
-        self._resume("a person stopped the run")
+        for row in self._desk.actions:
+            if row.repeat_ordered:
+                self._desk.set(row, repeat_ordered=False)
+        turn_back(self._desk, self._reason("the run was stopped"), self._actor)
+        self._desk.say("command.stop_and_compensate", actor=self._actor)
+        self._resume(f"{self._actor.name} stopped the run")
 
     def _order_compensations(self) -> None:
         desk = self._desk
@@ -389,12 +531,14 @@ class CommandDesk:
         if check is None or not check.met:
             sentence = "The conditions of this end state do not hold. Nothing was closed."
             raise NotAllowed(Obstacle(code="not_acceptable", sentence=sentence))
+        if self._proposed("mark_acceptable", "", {"end_state": end_state}):
+            return
         desk = self._desk
         conditions = [f"{c.text}: {c.evidence}" for c in check.conditions]
         desk.say(
             "human.handoff.accepted",
             actor=self._actor,
-            after={"end_state": check.id, "title": check.title, "conditions": conditions},
+            after={"end_state": check.id, "title": check.title, "conditions": conditions, "by": self._by},
         )
         if desk.run.finished_at is not None:
             # The run is final and stays as it is: what is settled is the contradiction beside it (law 9).
@@ -411,7 +555,7 @@ class CommandDesk:
                     "accept",
                     ActionState.ACCEPTED,
                     actor=self._actor,
-                    after={"was": action.state, "settled": False},
+                    after={"was": action.state, "settled": action.state == ActionState.CONFIRMED},
                     due_at=None,
                 )
         chosen = next(state for state in desk.definition.end_states if state.id == end_state)
@@ -470,7 +614,7 @@ class CommandDesk:
                 reference=reference,
                 detail=self._reason(""),
                 body=looked.body if looked is not None else None,
-                by=self._actor.name,
+                by=self._by,
             )
         )
 
@@ -506,6 +650,9 @@ def _result_named(contract: Contract, reference: str, looked: Looked | None) -> 
         document = {name: document}
     return document
 
+
+_MADE_ANEW = frozenset({ActionState.COMPENSATED.value, ActionState.REJECTED.value, ActionState.SKIPPED.value})
+"""What did not take effect, or does not any more."""
 
 _NEVER_CARRIED_OUT = frozenset(
     {

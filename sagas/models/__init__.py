@@ -11,6 +11,7 @@ from sagas.models.gate import Gate, Turn
 from sagas.models.handoff import Handoff, Question
 from sagas.models.outbox import Outbox
 from sagas.models.permit import Permit
+from sagas.models.proposal import Proposal
 from sagas.models.reconciliation import Finding, Reconciliation
 from sagas.models.retirement import Retirement
 from sagas.models.run import Run
@@ -32,6 +33,7 @@ __all__ = [
     "Handoff",
     "Outbox",
     "Permit",
+    "Proposal",
     "Question",
     "Reconciliation",
     "Retirement",

@@ -9,7 +9,8 @@ from sagas.states import ActionState
 class Action(models.Model):
     """One action of a run. An item of a batch is an action with a `parent`.
 
-    `attempts_used` counts only the tries that used up budget; `refusals` the calls that never left.
+    `attempts_used` counts only the tries that used up budget; `refusals` the calls that never left: a person's order
+    begins both anew. `calls` counts every call of this generation, for good: it numbers the attempts.
     `repeat_ordered`: a person had an unknown call made again under its honoured key. `in_doubt`: an earlier try
     of this generation is still unknown, so that a refusal of the repeat proves nothing.
     """
@@ -30,6 +31,7 @@ class Action(models.Model):
     evidence_note = models.TextField(default="")
     attempts_used = models.PositiveIntegerField(default=0)
     refusals = models.PositiveIntegerField(default=0)
+    calls = models.PositiveIntegerField(default=0)
     queries = models.PositiveIntegerField(default=0)
     repeat_ordered = models.BooleanField(default=False)
     in_doubt = models.BooleanField(default=False)
@@ -96,6 +98,11 @@ class Attempt(models.Model):
     duration_ms = models.PositiveIntegerField(null=True)
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["action", "compensation", "number"], name="attempt_number_once", nulls_distinct=False
+            )
+        ]
         indexes = [
             models.Index(fields=["run", "id"], name="attempt_run"),
             # The calls under way, for gates that bound how many there may be.

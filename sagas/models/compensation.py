@@ -7,7 +7,10 @@ from sagas.states import CompensationState
 
 
 class Compensation(models.Model):
-    """One registered compensation. `ordered_by` names the person who set it going; "" = the system did."""
+    """One registered compensation. `ordered_by` names the person who set it going; "" = the system did.
+
+    `calls` counts its calls for good and numbers the attempts.
+    """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="compensations")
     action = models.OneToOneField("sagas.Action", on_delete=models.PROTECT, related_name="compensation")
@@ -22,6 +25,7 @@ class Compensation(models.Model):
     ordered_by = models.TextField(default="")
     attempts_used = models.PositiveIntegerField(default=0)
     refusals = models.PositiveIntegerField(default=0)
+    calls = models.PositiveIntegerField(default=0)
     queries = models.PositiveIntegerField(default=0)
     in_doubt = models.BooleanField(default=False)
     registered_at = models.DateTimeField(db_default=DatabaseNow())

@@ -32,6 +32,8 @@ class Run(models.Model):
     evidence_seen = models.BigIntegerField(default=0)
     evidence_waiting = models.BooleanField(default=False)
     compensate_down_to = models.PositiveIntegerField(default=0)
+    turned_back_by = models.TextField(default="")
+    turned_back_at = models.DateTimeField(null=True)
     effects_left = models.JSONField(default=list)
     input = models.JSONField()
     intent = models.TextField(default="")

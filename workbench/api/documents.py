@@ -94,6 +94,25 @@ def handoff(facts: RunFacts) -> dict[str, Any] | None:
     }
 
 
+def proposal(facts: RunFacts) -> dict[str, Any] | None:
+    """What one person stated and a second one is asked to confirm."""
+    waits = facts.proposal
+    if waits is None:
+        return None
+    return {
+        "ref": waits.ref,
+        "verb": waits.verb,
+        "step": waits.step or None,
+        "reference": waits.reference or None,
+        "end_state": waits.end_state or None,
+        "proposed_by": waits.proposed_by_name,
+        "reason": waits.reason,
+        "proposed_at": when(waits.proposed_at),
+        "expires_at": when(waits.expires_at),
+        "may_not_confirm": [name for __, name in waits.shapers],
+    }
+
+
 def offer(given: Offer) -> dict[str, Any]:
     """One offer of the panel with what it asks for."""
     return {
@@ -151,6 +170,11 @@ def preview(given: Preview) -> dict[str, Any]:
             for state in given.end_states
         ],
         "needs_signoff": given.needs_signoff,
+        "stays": list(given.stays),
+        "never_sent": list(given.never_sent),
+        "needs_second": given.needs_second,
+        "args_before": given.args_before,
+        "args_after": given.args_after,
         "expires_at": when(given.expires_at),
     }
 

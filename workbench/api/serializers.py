@@ -84,6 +84,7 @@ class MakePreview(Strict):
 
     verb = serializers.ChoiceField(choices=sorted(COMMANDS))
     step = serializers.CharField(required=False, allow_blank=True, max_length=80, default="")
+    arguments = serializers.DictField(child=serializers.JSONField(), required=False, default=dict)
 
 
 class CommandBody(Strict):
@@ -107,6 +108,8 @@ def command_body(verb: str) -> type[CommandBody]:
 
 def _serializer_field(field: ArgumentField) -> serializers.Field[Any, Any, Any, Any]:
     shown = {"required": False, "label": field.label, "help_text": field.help}
+    if field.kind is Kind.DOCUMENT:
+        return serializers.JSONField(**shown)
     if field.kind in (Kind.STEPS, Kind.ITEMS):
         return serializers.ListField(child=serializers.CharField(), **shown)
     return serializers.CharField(allow_blank=True, trim_whitespace=False, **shown)

@@ -146,7 +146,13 @@ class HandoffDetail(Door):
         caller.require_permission(Permission.READ)
         facts = api.handoff_facts(named(ref))
         offers = available(facts, caller.actor, caller.person)
-        return Response({**documents.run(facts), "offers": [documents.offer(given) for given in offers]})
+        return Response(
+            {
+                **documents.run(facts),
+                "offers": [documents.offer(given) for given in offers],
+                "proposal": documents.proposal(facts),
+            }
+        )
 
 
 class Previews(Door):
@@ -164,8 +170,55 @@ class Previews(Door):
             facts=facts,
             verb=body.validated_data["verb"],
             step=body.validated_data["step"],
+            arguments=body.validated_data["arguments"],
         )
         return Response(documents.preview(preview), status=201)
+
+
+class RunPreviews(Door):
+    """`POST /runs/{ref}/previews`: what a verb would do to a run, whether a person is asked about it or not."""
+
+    def post(self, request: Request, ref: str) -> Response:
+        caller = caller_of(request)
+        caller.require_permission(Permission.READ)
+        body = MakePreview(data=request.data)
+        body.is_valid(raise_exception=True)
+        if not COMMANDS[body.validated_data["verb"]].anytime:
+            raise exceptions.NotFound
+        preview = make_preview(
+            actor=caller.actor,
+            person=caller.person,
+            facts=caller.run(ref),
+            verb=body.validated_data["verb"],
+        )
+        return Response(documents.preview(preview), status=201)
+
+
+class RunCommands(Door):
+    """`POST /runs/{ref}/commands/{verb}`: a stop at any moment; an agent may order it of a run of its own (S4-21)."""
+
+    def post(self, request: Request, ref: str, verb: str) -> Response:
+        caller = caller_of(request)
+        if verb not in COMMANDS or not COMMANDS[verb].anytime:
+            raise exceptions.NotFound
+        caller.require(scope=Scope.STOP_RUNS, permission=Permission.READ)
+        facts = caller.run(ref)
+        key = idempotency_key(request)
+        body = command_body(verb)(data=request.data)
+        body.is_valid(raise_exception=True)
+        arguments = dict(body.validated_data)
+        result = dispatch(
+            actor=caller.actor,
+            person=caller.person,
+            verb=verb,
+            run_ref=facts.ref,
+            command_id=key,
+            saw_version=arguments.pop("saw_version", None),
+            preview_id=arguments.pop("preview", ""),
+            arguments=arguments,
+            door="api",
+        )
+        return answer(result)
 
 
 class Signoffs(Door):

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from tools.json_text import read_document
 from workbench.errors import Sentence
 
 REASON_LENGTH = 15
@@ -29,6 +30,7 @@ class Kind(StrEnum):
     TEXT = "text"
     REASON = "reason"
     CHOICE = "choice"
+    DOCUMENT = "document"
 
 
 LISTS = frozenset({Kind.STEPS, Kind.ITEMS})
@@ -114,9 +116,24 @@ def parse[A: Arguments](arguments: type[A], raw: Mapping[str, Any]) -> A | Mappi
     return problems or arguments(**values)
 
 
-def _clean(field: ArgumentField, value: object) -> str | tuple[str, ...] | Sentence:
+def parse_some(
+    arguments: type[Arguments], raw: Mapping[str, Any], names: Collection[str]
+) -> tuple[Mapping[str, Any], Mapping[str, Sentence]]:
+    """Those of the named arguments that were given, and a sentence for each of them that is wrong."""
+    values: dict[str, Any] = {}
+    problems: dict[str, Sentence] = {}
+    for field in fields_of(arguments):
+        if field.name in names and raw.get(field.name) not in (None, ""):
+            value = _clean(field, raw[field.name])
+            (problems if isinstance(value, Sentence) else values)[field.name] = value
+    return values, problems
+
+
+def _clean(field: ArgumentField, value: object) -> Any:
     if field.kind in LISTS:
         return _clean_list(field, value)
+    if field.kind is Kind.DOCUMENT:
+        return _clean_document(field, value)
     if value is None:
         value = ""
     if not isinstance(value, str):
@@ -143,6 +160,22 @@ def _too_short(field: ArgumentField) -> Sentence:
     if field.kind is Kind.REASON:
         return Sentence(_("Write at least %(least)s characters as the reason."), {"least": field.min_length})
     return Sentence(_("This is needed."))
+
+
+def _clean_document(field: ArgumentField, value: object) -> Any:
+    """A JSON object: as it is, or as the text of a form. Nothing said is no document."""
+    if value is None or value == "":
+        return Sentence(_("This is needed.")) if field.required else ""
+    document = value
+    if isinstance(value, str):
+        if len(value) > field.max_length:
+            return Sentence(_("Write at most %(most)s characters."), {"most": field.max_length})
+        document, why = read_document(value)
+        if why:
+            return Sentence(_("This is not JSON: %(why)s"), {"why": why})
+    if not isinstance(document, dict):
+        return Sentence(_("This must be a JSON object."))
+    return document
 
 
 def _clean_list(field: ArgumentField, value: object) -> tuple[str, ...] | Sentence:

@@ -6,6 +6,7 @@ A command holds no transaction and no lock: `_dispatch` opens both around it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sagas import api
@@ -15,8 +16,20 @@ from workbench.errors import Refusal
 from workbench.policies import Permission
 
 
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What the reads of a command are about."""
+
+    verb: str
+    step: str = ""
+    reference: str = ""
+
+
 class Command[A: Arguments](ABC):
-    """One verb on a handoff. The class is never instantiated; the registry holds it by its verb."""
+    """One verb on a handoff. The class is never instantiated; the registry holds it by its verb.
+
+    What permission it takes is `policies.permission_of`.
+    """
 
     verb: ClassVar[str]
     label: ClassVar[Any]
@@ -27,10 +40,13 @@ class Command[A: Arguments](ABC):
     """read_only, writes or record_only; the preview of an allowed offer says it exactly."""
     key: ClassVar[str] = ""
     """The letter that picks it on the page; no key runs anything."""
-    permission: ClassVar[Permission] = Permission.SETTLE
     arguments: ClassVar[type[Arguments]] = Arguments
     needs_preview: ClassVar[bool] = False
     """With a preview goes the version check: what was shown must still be so."""
+    shaped_by: ClassVar[frozenset[str]] = frozenset()
+    """Arguments that the preview is made for, beside the step: running it takes the very same ones."""
+    anytime: ClassVar[bool] = False
+    """Also on a run that nobody is asked about."""
     claims: ClassVar[bool] = False
     """The first action claims an unclaimed case and renews a claim of one's own."""
     schedules: ClassVar[bool] = False
@@ -39,6 +55,19 @@ class Command[A: Arguments](ABC):
     """Reads the outside world before its transaction (`sagas.api.look`)."""
     looks_for_preview: ClassVar[bool] = False
     """The preview makes the same reads, to show what they find."""
+    holds_right: ClassVar[bool] = False
+    """The account is locked until the transaction ends: a right that is being taken away is gone, or not yet."""
+
+    @classmethod
+    def offered(cls, facts: RunFacts) -> bool:
+        """Whether a page shows it at all, allowed or not."""
+        return True
+
+    @classmethod
+    def target(cls, facts: RunFacts, arguments: Arguments | None) -> Target:
+        """What is read for it before its transaction."""
+        step, reference = getattr(arguments, "step", ""), getattr(arguments, "reference", "")
+        return Target(verb=cls.verb, step=step, reference=reference)
 
     @classmethod
     def refusal(

@@ -26,14 +26,16 @@ from sagas import api, faultpoints
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
-from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim
+from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim, people
 from workbench.commands._arguments import Arguments, parse
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._receipts import StillRunning
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Order, Result, refused
-from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, in_words
+from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, refusal_of
+from workbench.models import Preview as StoredPreview
 from workbench.models import User
+from workbench.policies import Permission
 from workbench.roles import Role
 
 LOCK_TIMEOUT = "55P03"
@@ -52,6 +54,7 @@ def dispatch(
     verb: str,
     handoff_ref: str = "",
     signoff_ref: str = "",
+    run_ref: str = "",
     command_id: str,
     saw_version: int | None = None,
     arguments: Mapping[str, object],
@@ -63,6 +66,7 @@ def dispatch(
         verb=verb if verb in _KNOWN else "",
         handoff_ref=handoff_ref if NAME.fullmatch(handoff_ref) else "",
         signoff_ref=signoff_ref if NAME.fullmatch(signoff_ref) else "",
+        run_ref=run_ref if NAME.fullmatch(run_ref) else "",
         command_id=command_id if NAME.fullmatch(command_id) else "",
         # A version that cannot be is one that nobody saw: stale, whatever the case is at.
         saw_version=saw_version if saw_version is None or 0 <= saw_version <= HIGHEST_VERSION else 0,
@@ -91,11 +95,11 @@ def _answered(actor: Actor, person: User | None, order: Order) -> Result:
         command = SYSTEM_COMMANDS[order.verb]
         return api.retrying(lambda: _on_system(command, actor, person, order))
     on_run = COMMANDS.get(order.verb) or SIGNOFF_COMMANDS.get(order.verb)
-    if on_run is None:
+    if on_run is None or (order.run_ref and not (issubclass(on_run, Command) and on_run.anytime)):
         return _without_run(actor, order, _not_found("no_such_verb", _("There is no such command.")))
-    if actor.kind is not ActorKind.HUMAN:
+    if actor.kind is not ActorKind.HUMAN and not policies.may_be_ordered_by_token(actor, order.verb):
         # Before anything is looked up: a token does not learn from here which cases there are.
-        refusal = policies.why_not_permitted(actor=actor, roles=frozenset(), permission=on_run.permission)
+        refusal = policies.why_not_permitted(actor=actor, roles=frozenset(), permission=Permission.SETTLE)
         if refusal is not None:
             return _without_run(actor, order, refusal)
     return _on_run(on_run, actor, person, order)
@@ -106,8 +110,7 @@ def _on_run(command: _OnRun, actor: Actor, person: User | None, order: Order) ->
         result = _looked_and_run(command, actor, person, order)
     except NotAllowed as error:
         # The desk has seen more than the policy did. Its transaction is gone; the refusal gets its own.
-        sentence = in_words(error.obstacle)
-        refusal = Refusal(answer=Answer.CONFLICT, code=error.obstacle.code, sentence=sentence)
+        refusal = refusal_of(error.obstacle)
         result = api.retrying(lambda: _transact(command, actor, person, order, refusal, None))
     if result.status is Answer.ACCEPTED and result.facts is not None:
         api.ring(result.facts.ref)
@@ -117,12 +120,12 @@ def _on_run(command: _OnRun, actor: Actor, person: User | None, order: Order) ->
 def _looked_and_run(command: _OnRun, actor: Actor, person: User | None, order: Order) -> Result:
     """Steps 2 and 3. Raises NotAllowed."""
     parsed = _parsed(command, order)
-    looked = _look(order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
+    looked = _look(command, order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
     try:
         return api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
     except _LookFirst:
         # It was refusable a moment ago and is not any more: look after all.
-        late = _look(order, parsed)
+        late = _look(command, order, parsed)
         return api.retrying(lambda: _transact(command, actor, person, order, parsed, late))
 
 
@@ -158,7 +161,7 @@ def _transact(
             _run(command, order, parsed, desk, looked)
         facts = _facts(order)
         receipt = _receipts.keep(actor, order, scheduled=command.schedules, facts=facts)
-        said = command.said if issubclass(command, SignoffCommand) else None
+        said = command.said if issubclass(command, SignoffCommand) else _kept(order, facts)
         return _accepted(order, receipt.at, scheduled=command.schedules, facts=facts, said=said)
 
 
@@ -172,6 +175,12 @@ def _desk(
         return api.signoff_desk(
             order.signoff_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
         )
+    if person is not None and command.holds_right:
+        people.hold(person)
+    if order.run_ref:
+        return api.run_desk(
+            order.run_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
+        )
     return api.desk(
         order.handoff_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
     )
@@ -181,6 +190,8 @@ def _facts(order: Order) -> RunFacts:
     """The fresh facts of the run that an order is about. Raises NotFound."""
     if order.verb in SIGNOFF_COMMANDS:
         return api.signoff_facts(order.signoff_ref).run
+    if order.run_ref:
+        return api.run_facts(order.run_ref)
     return api.handoff_facts(order.handoff_ref)
 
 
@@ -189,7 +200,7 @@ def _run(command: _OnRun, order: Order, parsed: Any, desk: api.Desk, looked: Loo
         return command.run(desk, ref=order.signoff_ref)
     if command.looks and looked is None:
         raise _LookFirst
-    if command.claims:
+    if command.claims and policies.open_handoff(desk.facts) is not None:
         desk.claim(minutes=claim.MINUTES)
     return command.run(desk, arguments=parsed, looked=looked)
 
@@ -223,7 +234,7 @@ def _judge_on_handoff(
 
     Rights come first, then what others did meanwhile, then mistakes in the form, then the rules of the case.
     """
-    refusal = policies.why_not_permitted(actor=actor, roles=roles, permission=command.permission)
+    refusal = policies.why_not_entitled(actor=actor, roles=roles, facts=facts, verb=order.verb)
     if refusal is not None:
         return refusal, ()
     step = _step(parsed, facts)
@@ -238,11 +249,25 @@ def _judge_on_handoff(
     refusal = (
         _unknown_step(facts, parsed)
         or refusal
-        or _previews.why_unusable(command, order, facts, preview, parsed)
+        or _why_unusable(command, actor, order, facts, preview, parsed)
     )
     if refusal is None and (looked is not None or not command.looks):
         refusal = command.refusal(facts=facts, roles=roles, arguments=parsed, looked=looked)
     return None if refusal is None else (refusal, ())
+
+
+def _why_unusable(
+    command: type[Command[Any]],
+    actor: Actor,
+    order: Order,
+    facts: RunFacts,
+    preview: StoredPreview | None,
+    parsed: Arguments,
+) -> Refusal | None:
+    """People order what they were shown; an agent has no page, and may order nothing but a stop."""
+    if actor.kind is not ActorKind.HUMAN:
+        return None
+    return _previews.why_unusable(command, order, facts, preview, parsed)
 
 
 def _worth_a_look(
@@ -251,7 +276,7 @@ def _worth_a_look(
     """Whether nothing but missing evidence speaks against the command: no call for what is refused anyway."""
     if issubclass(command, SignoffCommand) or not command.looks or isinstance(parsed, Refusal):
         return False
-    facts = api.handoff_facts(order.handoff_ref)
+    facts = _facts(order)
     try:
         if _receipts.earlier(actor, order) is not None:
             return False
@@ -260,10 +285,12 @@ def _worth_a_look(
     return _judge_on_handoff(command, actor, _roles(person), order, parsed, facts, None) is None
 
 
-def _look(order: Order, parsed: Arguments | Refusal) -> Looked:
-    facts = api.handoff_facts(order.handoff_ref)
-    step, reference = getattr(parsed, "step", ""), getattr(parsed, "reference", "")
-    return api.look(facts, order.verb, step=step, reference=reference)
+def _look(command: _OnRun, order: Order, parsed: Arguments | Refusal) -> Looked | None:
+    if issubclass(command, SignoffCommand) or isinstance(parsed, Refusal):
+        return None
+    facts = _facts(order)
+    about = command.target(facts, parsed)
+    return api.look(facts, about.verb, step=about.step, reference=about.reference)
 
 
 def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | None, order: Order) -> Result:
@@ -347,6 +374,14 @@ def _accepted(
         scheduled=scheduled,
         at=at,
     )
+
+
+def _kept(order: Order, facts: RunFacts) -> Any:
+    """What is said of a verdict that waits for a second person; None for everything else."""
+    waits = facts.proposal
+    if waits is None or waits.verb != order.verb:
+        return None
+    return _("Kept at %(at)s. It counts once a second person confirms it.")
 
 
 def _without_run(actor: Actor, order: Order, refusal: Refusal) -> Result:

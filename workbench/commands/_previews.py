@@ -8,21 +8,24 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 
 from sagas import api
-from sagas.facts import Actor, ConditionCheck, EndStateCheck, PlannedCall, RunFacts
+from sagas.errors import NotAllowed
+from sagas.facts import Actor, ConditionCheck, EndStateCheck, PlannedCall, PreviewFacts, RunFacts
+from tools.canonical import fingerprint
 from workbench import policies
 from workbench.commands import _staleness
-from workbench.commands._arguments import Arguments
+from workbench.commands._arguments import Arguments, parse_some
 from workbench.commands._command import Command
 from workbench.commands._registry import COMMANDS
 from workbench.commands._result import Order
-from workbench.errors import Answer, Refusal, Refused, Sentence
+from workbench.errors import Answer, Refusal, Refused, Sentence, refusal_of
 from workbench.models import Preview as StoredPreview
 from workbench.models import User
 
@@ -57,7 +60,9 @@ class Preview:
     """The server's answer to "what would happen": the five sections of the page.
 
     `calls` in running order; `checks` made just now; `outcomes` as codes (answer, what it leads to);
-    `irreversible` what cannot be taken back; `end_states` with the conditions as just read.
+    `irreversible` what cannot be taken back; `end_states` with the conditions as just read; `stays` the effects that
+    are left as they are; `never_sent` the steps that will not run any more; `args_before` and `args_after` what a step
+    is sent with, masked; `shape` stands for the arguments that the preview was made for, unmasked.
     """
 
     id: str
@@ -72,19 +77,43 @@ class Preview:
     irreversible: tuple[str, ...]
     end_states: tuple[EndStateCheck, ...]
     needs_signoff: bool
+    stays: tuple[str, ...]
+    never_sent: tuple[str, ...]
+    args_before: Any
+    args_after: Any
+    needs_second: bool
+    shaped_by_default: bool
+    shape: str
     made_at: datetime
     expires_at: datetime
 
 
-def make_preview(*, actor: Actor, person: User | None, facts: RunFacts, verb: str, step: str = "") -> Preview:
-    """Store and return a preview. Raises Refused where the command itself would be refused now."""
+def make_preview(
+    *,
+    actor: Actor,
+    person: User | None,
+    facts: RunFacts,
+    verb: str,
+    step: str = "",
+    arguments: Mapping[str, object] | None = None,
+) -> Preview:
+    """Store and return a preview. Raises Refused where the command itself would be refused now.
+
+    Of `arguments` only those count that shape it; without them it shows the step as it is.
+    """
     command = COMMANDS[verb]
     roles = frozenset() if person is None else person.current_roles()
     refusal = policies.why_not(actor=actor, roles=roles, facts=facts, verb=verb, step=step)
     if refusal is not None:
         raise Refused(refusal)
-    planned = api.preview(facts, verb, step=step)
-    looked = api.look(facts, verb, step=step) if command.looks_for_preview else None
+    given = _shaping(command, arguments or {})
+    planned = _planned(facts, verb, step, given)
+    about = replace(command.target(facts, None), step=step) if step else command.target(facts, None)
+    looked = (
+        api.look(facts, about.verb, step=about.step, reference=about.reference)
+        if command.looks_for_preview
+        else None
+    )
     preview = Preview(
         id=f"pv_{secrets.token_hex(8)}",
         verb=verb,
@@ -98,11 +127,40 @@ def make_preview(*, actor: Actor, person: User | None, facts: RunFacts, verb: st
         irreversible=planned.irreversible,
         end_states=looked.end_states if looked else (),
         needs_signoff=planned.needs_signoff,
+        stays=planned.stays,
+        never_sent=planned.never_sent,
+        args_before=planned.args_before,
+        args_after=planned.args_after,
+        needs_second=planned.needs_second,
+        shaped_by_default=not given,
+        shape=_digest(given or {"args": planned.args_after}) if command.shaped_by else "",
         made_at=facts.now,
         expires_at=facts.now + LIFE,
     )
     _store(preview, actor, facts)
     return preview
+
+
+def _shaping(command: type[Command[Any]], raw: Mapping[str, object]) -> Mapping[str, Any]:
+    given, problems = parse_some(command.arguments, raw, command.shaped_by)
+    if problems:
+        first = next(iter(problems.values()))
+        raise Refused(Refusal(answer=Answer.INVALID, code="invalid", sentence=first, fields=problems))
+    return given
+
+
+def _planned(facts: RunFacts, verb: str, step: str, given: Mapping[str, Any]) -> PreviewFacts:
+    if "args" not in given:
+        return api.preview(facts, verb, step=step)
+    try:
+        return api.preview_with(facts, verb, step=step, args=given["args"])
+    except NotAllowed as error:
+        raise Refused(refusal_of(error.obstacle)) from error
+
+
+def _digest(given: Mapping[str, Any]) -> str:
+    """What tells two sets of arguments apart without keeping them: they may hold secrets."""
+    return str(salted_hmac("workbench.preview", fingerprint(dict(given)), algorithm="sha256").hexdigest())
 
 
 def find_preview(preview_id: str, *, actor: Actor) -> Preview | None:
@@ -147,11 +205,25 @@ def why_unusable(
     if preview is None or preview.expires_at <= facts.now:
         text = _("This preview has expired. Nothing was sent. Look at a new one.")
         return Refusal(answer=Answer.EXPIRED, code="preview_expired", sentence=Sentence(text))
-    same_verb = (preview.verb, preview.handoff_ref) == (order.verb, order.handoff_ref)
+    same_verb = (preview.verb, preview.run_ref) == (order.verb, facts.ref) and (
+        not order.handoff_ref or preview.handoff_ref == order.handoff_ref
+    )
+    if same_verb and not _shaped_alike(command, preview, arguments):
+        text = _("The arguments are not those that were shown. Nothing was sent. Look at what they come to.")
+        return Refusal(answer=Answer.INVALID, code="preview_of_other", sentence=Sentence(text))
     if not same_verb or not _shows(preview, arguments):
         text = _("This preview shows something else. Nothing was sent. Look at a new one.")
         return Refusal(answer=Answer.INVALID, code="preview_of_other", sentence=Sentence(text))
     return None
+
+
+def _shaped_alike(command: type[Command[Any]], preview: StoredPreview, arguments: Arguments) -> bool:
+    """Whether the preview was made for these very arguments."""
+    values = {name: getattr(arguments, name) for name in command.shaped_by}
+    given = {name: value for name, value in values.items() if value is not None}
+    if not given:
+        return not command.shaped_by or bool(preview.content["shaped_by_default"])
+    return bool(_digest(given) == preview.content["shape"])
 
 
 def _shows(preview: StoredPreview, arguments: Arguments) -> bool:
@@ -211,6 +283,13 @@ def _restored(row: StoredPreview) -> Preview:
         irreversible=tuple(content["irreversible"]),
         end_states=tuple(_end_state(state) for state in content["end_states"]),
         needs_signoff=content["needs_signoff"],
+        stays=tuple(content["stays"]),
+        never_sent=tuple(content["never_sent"]),
+        args_before=content["args_before"],
+        args_after=content["args_after"],
+        needs_second=content["needs_second"],
+        shaped_by_default=content["shaped_by_default"],
+        shape=content["shape"],
         made_at=row.created_at,
         expires_at=row.expires_at,
     )

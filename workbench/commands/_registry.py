@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
+from workbench.commands.assign import Assign
 from workbench.commands.claim import Claim
 from workbench.commands.comment import Comment
 from workbench.commands.compensate import Compensate
+from workbench.commands.confirm_verdict import ConfirmVerdict
+from workbench.commands.decline_verdict import DeclineVerdict
+from workbench.commands.edit_and_retry import EditAndRetry
 from workbench.commands.escalate import Escalate
 from workbench.commands.freeze import Freeze
 from workbench.commands.mark_acceptable import MarkAcceptable
 from workbench.commands.query_status import QueryStatus
+from workbench.commands.redo import Redo
 from workbench.commands.reject import Reject
 from workbench.commands.release import Release
 from workbench.commands.resolve_happened import ResolveHappened
@@ -20,20 +25,27 @@ from workbench.commands.resolve_not_happened import ResolveNotHappened
 from workbench.commands.resume import Resume
 from workbench.commands.retry import Retry
 from workbench.commands.sign import Sign
+from workbench.commands.skip_compensation import SkipCompensation
 from workbench.commands.stop_and_compensate import StopAndCompensate
 from workbench.commands.unfreeze import Unfreeze
 
 # In the order of the panel: look, repeat, record, accept, make up for, pass on; then claims and remarks.
 _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     QueryStatus,
+    ConfirmVerdict,
+    DeclineVerdict,
     Retry,
+    EditAndRetry,
     ResolveHappened,
     ResolveNotHappened,
     MarkAcceptable,
     Compensate,
+    SkipCompensation,
+    Redo,
     StopAndCompensate,
     Resume,
     Escalate,
+    Assign,
     Claim,
     Release,
     Comment,

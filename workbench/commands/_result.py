@@ -70,11 +70,12 @@ class Order:
     preview_id: str
     door: str
     signoff_ref: str = ""
+    run_ref: str = ""
 
     @property
     def target(self) -> str:
-        """What it is about: a handoff or a request for a signature; "" for the whole system."""
-        return self.handoff_ref or self.signoff_ref
+        """What it is about: a handoff, a request for a signature or a run; "" for the whole system."""
+        return self.handoff_ref or self.signoff_ref or self.run_ref
 
 
 def refused(

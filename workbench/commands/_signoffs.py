@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from sagas import api
 from sagas.facts import Actor, SignoffFacts
 from workbench import policies
+from workbench.commands import people
 from workbench.commands._arguments import ArgumentField, Arguments, fields_of
 from workbench.commands._command import SignoffCommand
 from workbench.commands._registry import SIGNOFF_COMMANDS
@@ -64,7 +65,7 @@ def signatory(actor: Actor, person: User | None) -> Actor:
     """
     if person is None:
         return actor
-    User.objects.select_for_update(no_key=True).get(pk=person.pk)
+    people.hold(person)
     return replace(actor, role=Role.APPROVER) if Role.APPROVER in person.current_roles() else actor
 
 

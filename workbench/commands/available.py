@@ -47,7 +47,8 @@ class Offer:
 def available(facts: RunFacts, actor: Actor, person: User | None) -> tuple[Offer, ...]:
     """Every verb, one offer for each step it could apply to; one query for the roles, none besides."""
     roles = frozenset() if person is None else person.current_roles()
-    offers = [offer for command in COMMANDS.values() for offer in _offers(command, facts, actor, roles)]
+    shown = [command for command in COMMANDS.values() if command.offered(facts)]
+    offers = [offer for command in shown for offer in _offers(command, facts, actor, roles)]
     panel = list(COMMANDS)
     return tuple(sorted(offers, key=lambda offer: (not offer.allowed, panel.index(offer.verb))))
 

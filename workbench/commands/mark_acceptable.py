@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext_lazy as _
 
 from sagas import api
-from sagas.facts import EndStateCheck, Looked, RunFacts
+from sagas.facts import Looked, RunFacts
 from workbench.commands._arguments import Arguments, Kind, ReasonArguments, argument
 from workbench.commands._command import Command
-from workbench.errors import Answer, Refusal, Sentence
+from workbench.commands._evidence import why_not_acceptable
+from workbench.errors import Refusal
 from workbench.roles import Role
 
 
@@ -41,29 +42,8 @@ class MarkAcceptable(Command[AcceptArguments]):
     def refusal(
         cls, *, facts: RunFacts, roles: frozenset[Role], arguments: AcceptArguments, looked: Looked | None
     ) -> Refusal | None:
-        checks = looked.end_states if looked is not None else ()
-        chosen = next((check for check in checks if check.id == arguments.end_state), None)
-        if chosen is None:
-            sentence = Sentence(_("The definition has no such end state."))
-            return Refusal(
-                answer=Answer.INVALID,
-                code="no_such_end_state",
-                sentence=sentence,
-                fields={"end_state": sentence},
-            )
-        return None if chosen.met else _unmet(chosen)
+        return why_not_acceptable(looked, arguments.end_state)
 
     @classmethod
     def run(cls, desk: api.Desk, *, arguments: AcceptArguments, looked: Looked | None) -> None:
         desk.mark_acceptable(end_state=arguments.end_state, looked=looked)
-
-
-def _unmet(check: EndStateCheck) -> Refusal:
-    unread = [condition.text for condition in check.conditions if condition.met is None]
-    if unread:
-        text, code = _("This could not be read just now: %(conditions)s"), "end_state_unread"
-    else:
-        text, code = _("This does not hold: %(conditions)s"), "end_state_unmet"
-    open_ones = unread or [condition.text for condition in check.conditions if not condition.met]
-    sentence = Sentence(text, {"conditions": "; ".join(open_ones)})
-    return Refusal(answer=Answer.CONFLICT, code=code, sentence=sentence)

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from sagas import api
 from sagas.facts import Actor
 from workbench.models import Assignment, User
+from workbench.policies import HOLDERS, Permission
 from workbench.roles import Role
 
 
@@ -56,7 +57,8 @@ def give_roles(*, actor: Actor, person: User, roles: Iterable[Role], reason: str
 def take_role(*, actor: Actor, person: User, role: Role, reason: str) -> bool:
     """End the grant of `role`; False when `person` does not hold it. It counts from the next command on.
 
-    With the role of an approver go the signatures that were given in it and not used yet.
+    With the role of an approver go the signatures that were given in it and not used yet; with the last role that may
+    decide goes what waits for a second person.
     """
     with api.transaction():
         _locked_roles(person)
@@ -66,6 +68,8 @@ def take_role(*, actor: Actor, person: User, role: Role, reason: str) -> bool:
         after = {"username": person.username, "role": str(role)}
         api.log(name="role.taken", actor=actor, reason=reason, after=after)
         runs = _void(person, actor, reason) if role is Role.APPROVER else ()
+        if not person.current_roles() & HOLDERS[Permission.SETTLE]:
+            runs += api.void_proposals_of(person.username, actor=actor, reason=reason)
     _ring(runs)
     return True
 
@@ -78,6 +82,7 @@ def switch_off(*, actor: Actor, person: User, reason: str) -> bool:
             return False
         api.log(name="person.switched_off", actor=actor, reason=reason, after={"username": person.username})
         runs = _void(person, actor, reason)
+        runs += api.void_proposals_of(person.username, actor=actor, reason=reason)
     _ring(runs)
     return True
 
@@ -98,7 +103,14 @@ def _ring(runs: Iterable[str]) -> None:
         api.ring(run_ref)
 
 
+def hold(person: User) -> None:
+    """Lock the account until the transaction ends: a right that is being taken away is gone before somebody uses it,
+    or is taken away after that and finds what it was used for. Before the lock of any run.
+    """
+    User.objects.select_for_update(no_key=True).get(pk=person.pk)
+
+
 def _locked_roles(person: User) -> frozenset[Role]:
     # One grant or withdrawal at a time for each person.
-    User.objects.select_for_update(no_key=True).get(pk=person.pk)
+    hold(person)
     return person.current_roles()

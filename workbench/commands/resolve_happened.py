@@ -9,10 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from sagas import api
 from sagas.facts import Looked, RunFacts
-from workbench import policies
 from workbench.commands._arguments import Arguments, Kind, StepReasonArguments, argument
 from workbench.commands._command import Command
-from workbench.errors import Answer, Refusal, Sentence
+from workbench.commands._evidence import why_disproved
+from workbench.errors import Refusal
 from workbench.roles import Role
 
 
@@ -26,7 +26,7 @@ class HappenedArguments(StepReasonArguments):
 
 
 class ResolveHappened(Command[HappenedArguments]):
-    """Evidence by a person: refused when a read disproves it, and for a lead when nothing can prove it."""
+    """Evidence by a person: refused when a read disproves it; what no read proves may take a second person."""
 
     verb: ClassVar[str] = "resolve_happened"
     label: ClassVar[Any] = _("%(tool)s did happen")
@@ -41,14 +41,7 @@ class ResolveHappened(Command[HappenedArguments]):
     def refusal(
         cls, *, facts: RunFacts, roles: frozenset[Role], arguments: HappenedArguments, looked: Looked | None
     ) -> Refusal | None:
-        if looked is not None and looked.verified is False:
-            text = _("The provider does not confirm %(reference)s: %(detail)s")
-            sentence = Sentence(text, {"reference": arguments.reference, "detail": looked.detail})
-            fields = {"reference": sentence}
-            return Refusal(answer=Answer.INVALID, code="disproved", sentence=sentence, fields=fields)
-        if looked is not None and looked.verified is True:
-            return None
-        return policies.why_not_unproven(roles=roles, action=facts.action(arguments.step))
+        return why_disproved(looked, arguments.reference)
 
     @classmethod
     def run(cls, desk: api.Desk, *, arguments: HappenedArguments, looked: Looked | None) -> None:

@@ -13,13 +13,14 @@ from workbench.commands._command import Command
 
 
 class StopAndCompensate(Command[ReasonArguments]):
-    """Waits for calls in flight; their results are recorded and compensated too."""
+    """Possible whatever the run is doing. Waits for calls in flight; their results are recorded and compensated too."""
 
     verb: ClassVar[str] = "stop_and_compensate"
     label: ClassVar[Any] = _("Stop and compensate")
     reach: ClassVar[str] = "writes"
     arguments: ClassVar[type[Arguments]] = ReasonArguments
     needs_preview: ClassVar[bool] = True
+    anytime: ClassVar[bool] = True
     claims: ClassVar[bool] = True
     schedules: ClassVar[bool] = True
 

@@ -81,11 +81,13 @@ def _notice_refused(people: Mapping[str, Visitor], outside: Outside) -> str:
 
 
 def _notice_open(people: Mapping[str, Visitor], outside: Outside) -> str:
-    """Accepted as it is: nothing is sent, the record says that it was never known."""
+    """Accepted as it is by two persons: nothing is sent, the record says that it was never known."""
     chapter = chapters.NOTICE_OPEN
     ref = case_of(chapter, chapter.reason)
     before = outside.arrivals(business=chapter.business, tool="send_notice")
     Desk(people["maya"], ref).act("mark_acceptable", end_state="notice_to_be_confirmed")
+    must(facts_of(chapter).proposal is not None, "one person alone accepted what cannot be taken back")
+    Desk(people["jonas"], ref).act("confirm_verdict")
     facts = ends(chapter, "closed_accepted")
     must(facts.action("send_notice").state.value == "accepted", "the step is not accepted")
     must(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sagas.facts import Actor, ActorKind
 from workbench.models import User
+from workbench.policies import HOLDERS, Permission
 from workbench.roles import Role, acting_role
 
 # Doors know persons by this name; the table behind it is none of their business.
@@ -31,6 +32,16 @@ def people() -> Iterable[tuple[User, tuple[Role, ...]]]:
     for person in everybody:
         held[person.pk] = [Role(grant.role) for grant in person.assignments.all() if grant.ended_at is None]
     return [(person, tuple(sorted(held[person.pk]))) for person in everybody]
+
+
+def settlers() -> tuple[tuple[str, str], ...]:
+    """User name and name of everybody who can be given a case, by name."""
+    able = HOLDERS[Permission.SETTLE]
+    return tuple(
+        (person.username, person.display_name)
+        for person, roles in people()
+        if person.is_active and able & set(roles)
+    )
 
 
 def person_named(username: str) -> User | None:

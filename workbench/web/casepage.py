@@ -5,9 +5,11 @@ Reads through `sagas.api` and `workbench.commands`; the only thing it leaves beh
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from django.http import Http404
@@ -16,12 +18,14 @@ from django.utils.translation import gettext as _
 from sagas import api
 from sagas.errors import NotFound
 from sagas.facts import HandoffFacts, RunFacts
+from tools.contract import Json
 from workbench import policies
 from workbench.commands import Offer, Preview, available, find_preview, make_preview
 from workbench.errors import Refused
+from workbench.queries.people import settlers
 from workbench.web import forms
 from workbench.web.page import Reader
-from workbench.web.presenters import activity, case, decide, items, results, steps
+from workbench.web.presenters import activity, case, decide, items, results, steps, waiting
 from workbench.web.presenters.words import Words
 
 
@@ -81,6 +85,7 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     return {
         "case": shown_case,
         "decide": panel,
+        "waiting": waiting.waiting(facts, reader.clock),
         "activity": activity.activity(entries, reader=reader.actor.id, clock=reader.clock),
         "seq": entries[-1].seq if entries else 0,
         "result": wish.result,
@@ -115,19 +120,46 @@ def _preview(
     if wish.held or not offer.allowed:
         return {"preview": None, "held": _held(offer, facts, wish)}
     try:
-        made = find_preview(wish.preview_id, actor=reader.actor) or make_preview(
-            actor=reader.actor, person=reader.person, facts=facts, verb=offer.verb, step=offer.step
-        )
+        made, wish = _made(reader, facts, offer, wish)
     except Refused:
         return {"preview": None, "held": _held(offer, facts, wish)}
     return {"preview": _shown(made, offer, facts, wish, reader), "held": None}
 
 
+def _made(reader: Reader, facts: RunFacts, offer: Offer, wish: Wish) -> tuple[Preview, Wish]:
+    """The preview that is still good, or a new one for the draft; of a draft that does not fit one of the step as it
+    is, with what is wrong. Raises Refused.
+    """
+    known = find_preview(wish.preview_id, actor=reader.actor)
+    if known is not None:
+        return known, wish
+    make = partial(
+        make_preview,
+        actor=reader.actor,
+        person=reader.person,
+        facts=facts,
+        verb=offer.verb,
+        step=offer.step,
+    )
+    try:
+        return make(arguments=wish.draft), wish
+    except Refused as error:
+        if not error.refusal.fields:
+            raise
+        return make(), replace(wish, errors={**error.refusal.fields, **wish.errors})
+
+
 def _shown(made: Preview, offer: Offer, facts: RunFacts, wish: Wish, reader: Reader) -> decide.Shown:
-    fields = forms.fields(offer.fields, draft=wish.draft, errors=wish.errors, choices=_choices(made, facts))
+    draft = wish.draft if made.args_after is None else {"args": pretty(made.args_after), **wish.draft}
+    fields = forms.fields(offer.fields, draft=draft, errors=wish.errors, choices=_choices(made, facts))
     return decide.shown(
         made, label=decide.label(offer), clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex
     )
+
+
+def pretty(document: Json) -> str:
+    """A document as the text of a form."""
+    return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]]]:
@@ -139,9 +171,19 @@ def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]
     several = len(planned) > 1
     return {
         "end_state": decide.met_ends(made),
+        "person": list(settlers()) if made.verb == "assign" else [],
         "steps": [(step, names[step]) for step in planned] if several else [],
-        "items": items.refused(facts, made.step) if any(call.items for call in made.calls) else [],
+        "items": _items(made.verb, facts, made.step) if _has_items(made, facts) else [],
     }
+
+
+def _has_items(made: Preview, facts: RunFacts) -> bool:
+    return made.verb == "skip_compensation" or any(call.items for call in made.calls)
+
+
+def _items(verb: str, facts: RunFacts, step: str) -> list[tuple[str, Words]]:
+    """The parts of a step that an action can be about."""
+    return items.not_made_up_for(facts, step) if verb == "skip_compensation" else items.refused(facts, step)
 
 
 def _held(offer: Offer, facts: RunFacts, wish: Wish) -> dict[str, Any] | None:
@@ -158,7 +200,7 @@ def _held(offer: Offer, facts: RunFacts, wish: Wish) -> dict[str, Any] | None:
             offer.fields,
             draft=wish.draft,
             errors=wish.errors,
-            choices={"items": items.refused(facts, offer.step) if "items" in wish.draft else []},
+            choices={"items": _items(offer.verb, facts, offer.step) if "items" in wish.draft else []},
         ),
         "why": _("Switched off until you use version {n} above.").format(n=facts.version)
         if offer.allowed

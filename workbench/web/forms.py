@@ -64,6 +64,7 @@ _WIDGETS = {
     Kind.END_STATE: "select",
     Kind.STEPS: "checks",
     Kind.ITEMS: "checks",
+    Kind.DOCUMENT: "area",
 }
 
 
@@ -104,12 +105,23 @@ def _field(
         help=field.help,
         note=_note(field),
         placeholder=_("What did you see, and why is this right?") if reason else "",
-        error=errors.get(field.name, ""),
+        error=_errors_of(field, errors),
         required=field.required,
         most=field.max_length,
         choices=tuple(Choice(value=code, label=label, picked=code in picked) for code, label in known),
         asks=items,
     )
+
+
+def _errors_of(field: ArgumentField, errors: Mapping[str, Words]) -> Words:
+    """What is wrong with a field; of a document also what is wrong inside, each with its place."""
+    own = errors.get(field.name, "")
+    inside = [
+        f"{name.removeprefix(field.name)} {says}"
+        for name, says in errors.items()
+        if name.startswith(f"{field.name}/")
+    ]
+    return own or "; ".join(inside)
 
 
 def _note(field: ArgumentField) -> str:

@@ -25,6 +25,8 @@ _ABOUT = {
     Machine.HANDOFF: "What a person is asked to settle. How high it was escalated stands beside its state.",
     Machine.PERMIT: "What a sign-off becomes in the engine: bound to the digest of the very call, good for a while, "
     "used up by the commit that sends.",
+    Machine.PROPOSAL: "What one person stated of something unknown that cannot be taken back: it counts once a second, "
+    "different person confirms it, and is void when the facts change.",
 }
 _WHO = {
     Who.SYSTEM: "the engine itself",

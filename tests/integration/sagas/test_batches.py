@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sagas import api
+from sagas.errors import NotAllowed
 from sagas.facts import RunFacts
 from sagas.models import Entry
 from sagas.states import ActionState, RunState
@@ -85,6 +86,36 @@ def test_a_batch_is_compensated_item_by_item_in_reverse_and_only_what_took_effec
     ]
     assert order == ["relabel[ART-4]", "relabel[ART-3]", "relabel[ART-1]"]
     assert len(simulator.ledger(tool="restore_label", kind="effect")) == 3
+
+
+@pytest.mark.requirement("S0-56", "S3-20")
+def test_of_a_batch_one_item_is_left_as_it_is_and_the_others_are_made_up_for(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
+) -> None:
+    simulator.plan(
+        {"tool": "relabel_items", "mode": "ok", "items": ["ART-2"], "item_state": "locked"},
+        {"tool": "restore_label", "mode": "refuse", "times": 1},
+    )
+    facts = drained("batch_relabel", batch(4))
+    with on_the_desk(facts) as desk:
+        desk.compensate()
+    facts = settle(facts.ref, clock)
+
+    with pytest.raises(NotAllowed), on_the_desk(facts) as desk:
+        desk.skip_compensation("relabel", items=("ART-3",))
+    with on_the_desk(facts) as desk:
+        desk.skip_compensation("relabel", items=("ART-4",))
+    facts = settle(facts.ref, clock)
+
+    assert facts.state is RunState.CLOSED_ACCEPTED
+    assert item_states(facts) == {
+        "ART-1": "compensated",
+        "ART-2": "rejected",
+        "ART-3": "compensated",
+        "ART-4": "accepted",
+    }
+    assert facts.action("relabel").state is ActionState.ACCEPTED
+    assert len(simulator.ledger(tool="restore_label", kind="effect")) == 2
 
 
 @pytest.mark.requirement("S0-56", "S3-8")

@@ -81,6 +81,33 @@ def test_a_left_out_compensation_lets_the_earlier_ones_go_on_and_its_effect_coun
     assert made_up.state is CompensationState.SKIPPED_BY_OPERATOR
 
 
+@pytest.mark.requirement("S0-88", "S3-20", "S2-10")
+def test_a_run_with_a_left_out_compensation_closes_as_accepted_and_says_what_stays(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
+) -> None:
+    simulator.plan({"tool": "send_sms", "mode": "refuse"}, {"tool": "release_customer_no", "mode": "refuse"})
+    facts = drained("bank_opening", BANK)
+    withdrawn = effects(simulator, "withdraw_file")
+    with on_the_desk(facts) as desk:
+        desk.compensate()
+    facts = settle(facts.ref, clock)
+
+    with on_the_desk(facts) as desk:
+        desk.skip_compensation("create_customer")
+    facts = settle(facts.ref, clock)
+
+    assert facts.state is RunState.CLOSED_ACCEPTED
+    assert facts.effects_left == ("create_customer",)
+    assert facts.action("create_customer").state is ActionState.ACCEPTED
+    assert effects(simulator, "withdraw_file") == withdrawn == 1
+    trail = api.entries(facts.ref)
+    (left_out,) = [entry for entry in trail if entry.name == "tool.compensation.skipped"]
+    assert (left_out.actor_name, left_out.reason) == (OPERATOR.name, "because it is right")
+    assert left_out.after["stays"]
+    (closed,) = [entry for entry in trail if entry.name == "run.closed_accepted"]
+    assert closed.after == {"effects_left": ["create_customer"]}
+
+
 @pytest.mark.requirement("S1-17", "S3-4")
 def test_secrets_are_masked_for_readers_and_used_for_calls(
     simulator: Simulator, drained: Callable[..., RunFacts]

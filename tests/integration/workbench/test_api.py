@@ -194,7 +194,7 @@ def test_a_token_sees_and_lists_only_the_runs_of_its_own_name(
         owner=flows.person("maya"),
         kind=TokenKind.INTEGRATION,
         name="orders",
-        scopes=list(Scope),
+        scopes=[Scope.START_RUNS, Scope.READ_RUNS],
     )
     stranger = Client(headers={"Authorization": f"Bearer {other.secret}"})
     decoy_maker = Client(headers={"Authorization": f"Bearer {maker.secret}"})

@@ -313,19 +313,6 @@ def test_an_end_state_that_does_not_hold_is_not_accepted(
     assert state_of(unknown_notice) == before
 
 
-def test_an_unproven_word_of_an_operator_on_an_irreversible_step_goes_to_a_lead(
-    unknown_notice: RunFacts,
-) -> None:
-    ref = ref_of(unknown_notice)
-    said = {"step": "send_notice", "reference": "MSG-7", "reason": REASON}
-
-    operator = Desk("maya").run("resolve_happened", ref, "r-1", **said)
-    lead = Desk("lin").run("resolve_happened", ref, "r-2", **said)
-
-    assert (operator.status, operator.code) == (Answer.FORBIDDEN, "unproven_irreversible")
-    assert lead.status is Answer.ACCEPTED, lead
-
-
 @pytest.mark.requirement("S3-8")
 def test_a_reference_that_a_read_disproves_is_refused_and_the_right_one_is_taken(
     unknown_notice: RunFacts, workplace: Simulator

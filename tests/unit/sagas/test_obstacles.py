@@ -8,9 +8,11 @@ import pytest
 
 from sagas.facts import RunFacts
 from sagas.obstacles import _CHECKS, obstacle, targets
-from sagas.states import FINAL_RUN_STATES, Direction, HandoffState, RunState
+from sagas.states import FINAL_RUN_STATES, Direction, HandoffState, PermitState, RunState
+from sagas.verdicts import needs_second
 from tests.unit.sagas.pictures import SOON, action, ago, changed, run
 from tests.unit.workbench.cases import handoff
+from tests.unit.workbench.test_signoff_policies import permit
 from tools.contract import Idempotency, KeySupport
 
 C, R, N = "confirmed", "rejected", "not_started"
@@ -122,10 +124,34 @@ def test_not_happened_waits_for_the_last_moment_at_which_it_may_still_arrive() -
     assert code(asked(late), "resolve_not_happened", "reserve_stock") == ""
 
 
-def test_that_an_irreversible_call_did_not_happen_takes_a_second_person() -> None:
-    facts = asked(*DONE, action(3, "unknown", not_found_counts_at=ago(1)))
+def test_not_happened_waits_for_the_settling_point_of_a_compensation_too() -> None:
+    unknown = action(1, C, "unknown")
+    early, late = changed(unknown, not_found_counts_at=SOON), changed(unknown, not_found_counts_at=ago(1))
 
-    assert code(facts, "resolve_not_happened", "send_notice") == "second_person"
+    assert code(asked(early, back=True), "resolve_not_happened", "reserve_stock") == "too_early"
+    assert code(asked(late, back=True), "resolve_not_happened", "reserve_stock") == ""
+
+
+@pytest.mark.parametrize(
+    ("verb", "unknown", "proven", "expected"),
+    [
+        ("resolve_happened", 3, False, True),
+        ("resolve_happened", 3, True, False),
+        ("resolve_happened", 2, False, False),
+        ("resolve_not_happened", 3, False, True),
+        ("resolve_not_happened", 2, False, False),
+        ("mark_acceptable", 3, False, True),
+        ("mark_acceptable", 2, False, False),
+        ("retry", 3, False, False),
+    ],
+)
+def test_a_word_on_what_cannot_be_taken_back_takes_two_persons_unless_a_read_proves_it(
+    verb: str, unknown: int, proven: bool, expected: bool
+) -> None:
+    facts = asked(DONE[0], action(unknown, "unknown", not_found_counts_at=ago(1)))
+    step = facts.actions[-1].step
+
+    assert needs_second(facts, verb, step=step, proven=proven) is expected
 
 
 @pytest.mark.requirement("S0-69", "S0-36")
@@ -156,6 +182,15 @@ def test_a_compensation_is_left_out_only_after_a_real_try(made_up: str, expected
     facts = asked(action(1, C, made_up), back=True)
 
     assert code(facts, "skip_compensation", "reserve_stock") == expected
+    assert targets(facts, "skip_compensation") == (("reserve_stock",) if made_up == "failed" else ())
+
+
+def test_a_compensation_that_nobody_signed_was_never_tried() -> None:
+    unsigned = changed(action(1, C, "failed"), permit=permit(state=PermitState.REJECTED), sent_at=None)
+    sent_before = changed(unsigned, sent_at=ago(60))
+
+    assert code(asked(unsigned, back=True), "skip_compensation", "reserve_stock") == "not_tried"
+    assert code(asked(sent_before, back=True), "skip_compensation", "reserve_stock") == ""
 
 
 @pytest.mark.parametrize(
@@ -197,6 +232,9 @@ def test_stopping_is_possible_once_and_escalating_up_to_the_top() -> None:
     facts = asked(*DONE, action(3, R))
 
     assert code(facts, "stop_and_compensate") == ""
-    assert code(replace(facts, direction=Direction.UNDO), "stop_and_compensate") == "turned_back"
+    turned = replace(facts, direction=Direction.UNDO, turned_back_by="Maya", turned_back_at=ago(60))
+    found = obstacle(turned, "stop_and_compensate")
+    assert found is not None
+    assert (found.code, "Maya" in found.sentence) == ("stopped_already", True)
     assert code(facts, "escalate") == ""
     assert code(replace(facts, handoff=handoff(escalation=3)), "escalate") == "highest"

@@ -1,11 +1,13 @@
 """Who may do what, when: every role, every verb, each reason in its order, without a database."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from sagas.facts import Actor, PreviewFacts, RunFacts
-from sagas.states import HandoffState
+from sagas.facts import Actor, PreviewFacts, ProposalFacts, RunFacts
+from sagas.states import CompensationState, Direction, HandoffState
 from tests.unit.workbench.cases import AGENT, NOW, action, case, claimed, frozen, handoff, person
 from tools.contract import Level
 from workbench import policies
@@ -14,15 +16,14 @@ from workbench.errors import Answer, Refusal
 from workbench.policies import Permission
 from workbench.roles import Role
 
+SETTLERS = {Role.OPERATOR, Role.LEAD, Role.APPROVER}
+
 
 @pytest.fixture(autouse=True)
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan needs the published contracts; here nothing in it is irreversible."""
     plan = PreviewFacts(verb="", step="", calls=(), outcomes=(), irreversible=(), needs_signoff=False)
     monkeypatch.setattr("sagas.api.preview", lambda *_, **__: plan)
-
-
-SETTLERS = {Role.OPERATOR, Role.LEAD, Role.APPROVER}
 
 
 def refusal(
@@ -43,12 +44,12 @@ def refusal(
 def test_only_those_who_settle_cases_hold_any_verb(verb: str, role: Role | None) -> None:
     refused = refusal(verb, role=role)
 
-    if role in SETTLERS:
+    if role in policies.HOLDERS[policies.permission_of(verb)]:
         assert refused is None or refused.answer is not Answer.FORBIDDEN or refused.code == "risk_limit"
     else:
         assert refused is not None
         assert refused.answer is Answer.FORBIDDEN
-        assert "operator" in str(refused.sentence)
+        assert "approver" in str(refused.sentence)
 
 
 @pytest.mark.requirement("S3-14", "S4-18")
@@ -105,15 +106,18 @@ def test_a_closed_case_takes_nothing_but_a_remark() -> None:
 @pytest.mark.parametrize(
     ("scope", "stopped"),
     [
-        ("forward", {"retry", "resume"}),
-        ("writes", {"retry", "resume", "compensate", "stop_and_compensate"}),
+        ("forward", {"retry", "edit_and_retry", "redo", "resume"}),
+        ("writes", {"retry", "edit_and_retry", "redo", "resume", "compensate"}),
         (
             "everything",
             {
                 "retry",
+                "edit_and_retry",
+                "redo",
                 "resume",
                 "compensate",
-                "stop_and_compensate",
+                "confirm_verdict",
+                "skip_compensation",
                 "resolve_happened",
                 "resolve_not_happened",
                 "mark_acceptable",
@@ -198,14 +202,61 @@ def test_risk_limits_who_decides_and_the_sentence_says_who_can(amount: str, may:
         assert ("lead" in str(refused.sentence)) == (Role.LEAD in may)
 
 
-def test_an_unproven_word_on_an_irreversible_step_takes_a_lead() -> None:
-    sent = action(3, "send_notice", "unknown")
-    booked = action(2, "create_shipment", "unknown")
+def proposal(by: str = "maya", **changes: Any) -> ProposalFacts:
+    facts = ProposalFacts(
+        ref="VP-1001",
+        handoff_id=1,
+        verb="resolve_not_happened",
+        step="send_notice",
+        reference="",
+        end_state="",
+        proposed_by=by,
+        proposed_by_name=by.title(),
+        reason="Nothing at the gateway.",
+        proposed_at=NOW - timedelta(minutes=5),
+        expires_at=NOW + timedelta(minutes=55),
+        shapers=(),
+    )
+    return replace(facts, **changes)
 
-    for role in SETTLERS - {Role.LEAD}:
-        assert policies.why_not_unproven(roles=frozenset({role}), action=sent) is not None
-        assert policies.why_not_unproven(roles=frozenset({role}), action=booked) is None
-    assert policies.why_not_unproven(roles=frozenset({Role.LEAD}), action=sent) is None
+
+@pytest.mark.requirement("S3-15")
+def test_nobody_confirms_what_they_or_somebody_who_acts_for_them_stated_or_worked_on() -> None:
+    waits = case(proposal=proposal(shapers=(("lin", "Lin"), ("agent:rosa/triage", "triage"))))
+
+    codes = {}
+    for who in ("maya", "lin", "rosa", "jonas"):
+        refused = refusal("confirm_verdict", waits, who=who)
+        codes[who] = refused.code if refused else ""
+    assert codes == {"maya": "own_proposal", "lin": "own_proposal", "rosa": "own_proposal", "jonas": ""}
+    assert all(refusal("decline_verdict", waits, who=who) is None for who in codes)
+    held = replace(waits, handoff=claimed("maya"))
+    assert refusal("confirm_verdict", held, who="jonas") is None
+
+
+def test_a_second_person_needs_the_limit_of_what_they_confirm() -> None:
+    waits = case(proposal=proposal(verb="mark_acceptable", step=""), amount="20000")
+
+    operator = refusal("confirm_verdict", waits, who="jonas")
+    lead = refusal("confirm_verdict", waits, who="lin", role=Role.LEAD)
+
+    assert operator is not None
+    assert (operator.code, lead) == ("risk_limit", None)
+
+
+def test_what_has_lapsed_is_not_confirmed_and_while_it_waits_nothing_else_is_stated() -> None:
+    late = case(proposal=proposal(expires_at=NOW))
+    waits = case(proposal=proposal())
+
+    expired = refusal("confirm_verdict", late, who="jonas")
+    assert expired is not None
+    assert expired.code == "no_proposal"
+    for verb in ("resolve_happened", "resolve_not_happened", "mark_acceptable"):
+        refused = refusal(verb, waits, who="jonas", step="send_notice")
+        assert refused is not None
+        assert refused.code == "proposal_waits"
+        again = refusal(verb, late, who="jonas", step="send_notice")
+        assert again is None or again.code != "proposal_waits"
 
 
 @pytest.mark.parametrize("role", [*Role, None])
@@ -230,3 +281,19 @@ def test_only_people_who_read_cases_see_every_run() -> None:
     assert sees_all(person("o", "auditor"), Role.AUDITOR)
     assert not sees_all(person("a", "admin"), Role.ADMIN)
     assert not sees_all(AGENT, *Role)
+
+
+def test_a_compensation_is_left_out_by_an_approver_or_a_lead_alone() -> None:
+    failed = action(1, "reserve_stock", "confirmed")
+    assert failed.compensation is not None
+    failed = replace(failed, compensation=replace(failed.compensation, state=CompensationState.FAILED))
+    facts = replace(case(), actions=(failed,), direction=Direction.UNDO)
+
+    by_role = {role: refusal("skip_compensation", facts, role=role, step="reserve_stock") for role in Role}
+
+    assert {role for role, refused in by_role.items() if refused is None} == {Role.APPROVER, Role.LEAD}
+
+
+def test_a_stop_is_held_up_by_no_freeze() -> None:
+    for scope in ("forward", "writes", "everything"):
+        assert policies.freeze_on(case(freezes=(frozen(scope),)), "stop_and_compensate") is None

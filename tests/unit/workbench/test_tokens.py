@@ -27,4 +27,5 @@ def test_what_is_no_token_is_told_apart(text: str) -> None:
 
 def test_no_kind_of_token_can_decide_sign_or_grant() -> None:
     assert set(SCOPES) == set(TokenKind)
-    assert frozenset().union(*SCOPES.values()) == {Scope.START_RUNS, Scope.READ_RUNS}
+    assert frozenset().union(*SCOPES.values()) == {Scope.START_RUNS, Scope.READ_RUNS, Scope.STOP_RUNS}
+    assert Scope.STOP_RUNS not in SCOPES[TokenKind.INTEGRATION]

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas.facts import EndStateCheck, PlannedCall
+from tools.contract import Json
 from workbench.commands import Offer, Preview
 from workbench.web.forms import Field
 from workbench.web.presenters import text
@@ -23,13 +24,19 @@ READ_ONLY = "query_status"
 ICONS = {
     "query_status": "eye",
     "retry": "retry",
+    "edit_and_retry": "retry",
+    "redo": "retry",
     "resolve_happened": "ok",
     "resolve_not_happened": "skip",
     "mark_acceptable": "accept",
     "compensate": "back",
+    "skip_compensation": "skip",
     "stop_and_compensate": "back",
     "escalate": "esc",
     "resume": "right",
+    "assign": "right",
+    "confirm_verdict": "sign",
+    "decline_verdict": "skip",
 }
 
 
@@ -124,6 +131,10 @@ class Shown:
     outcomes: tuple[Fork, ...]
     irreversible: tuple[SafeString, ...]
     nothing_irreversible: str
+    before: SafeString | None
+    after: SafeString | None
+    stays: tuple[SafeString, ...]
+    never: str
     signoff: str
     fields: tuple[Field, ...]
     once: str
@@ -225,13 +236,19 @@ def about(verb: str) -> str:
     known = {
         "query_status": _("Ask the provider whether it took effect"),
         "retry": _("Send it again with the same key"),
+        "edit_and_retry": _("Send it with other arguments, as a new call with a new key"),
+        "redo": _("Make compensated steps once more, as new calls with new keys"),
         "resolve_happened": _("You found the effect and know its reference"),
         "resolve_not_happened": _("You made sure that nothing happened"),
         "mark_acceptable": _("Keep the state as it is and close the case"),
         "compensate": _("Make up for what was done, last step first"),
+        "skip_compensation": _("Its effect stays; the earlier ones go on"),
         "stop_and_compensate": _("Go no further, make up for what was done"),
         "escalate": _("One level up; the clock keeps running"),
         "resume": _("Let the system go on from here"),
+        "assign": _("Somebody else holds the case from then on"),
+        "confirm_verdict": _("You found the same; it counts from then on"),
+        "decline_verdict": _("You do not stand to it; nothing is settled"),
     }
     return known.get(verb, "")
 
@@ -259,12 +276,29 @@ def shown(
         outcomes=tuple(fork(when, then) for when, then in preview.outcomes),
         irreversible=tuple(text.inert(one, 300) for one in preview.irreversible),
         nothing_irreversible=nothing,
-        signoff=_("This needs a sign-off by a second person before it runs.")
-        if preview.needs_signoff
+        before=_arguments(preview.args_before),
+        after=_arguments(preview.args_after) if preview.args_after != preview.args_before else None,
+        stays=tuple(text.inert(one, 300) for one in preview.stays),
+        never=_("Will never run: {steps}").format(steps=", ".join(preview.never_sent))
+        if preview.never_sent
         else "",
+        signoff=_second(preview),
         fields=fields,
         once=_("Runs once, request {id}. A second click shows the first result.").format(id=command_id[:8]),
     )
+
+
+def _second(preview: Preview) -> str:
+    """What a second person has to do with it."""
+    if preview.needs_signoff:
+        return _("This needs a sign-off by a second person before it runs.")
+    if preview.needs_second:
+        return _("What you state is kept. It counts once a second person confirms it.")
+    return ""
+
+
+def _arguments(args: Json) -> SafeString | None:
+    return None if args is None else text.as_json(args, 4000)
 
 
 def record_only(verb: str) -> str:
@@ -276,6 +310,8 @@ def record_only(verb: str) -> str:
             "No call that changes anything. The case closes as Accepted, not as succeeded; "
             "an unknown step stays Unknown in the record until you accept it."
         ),
+        "skip_compensation": _("No call. The compensation is given up and its effect counts as left."),
+        "assign": _("No call. The case and your reason go to the person that you name."),
         "escalate": _("No call. The case goes one level up; what you see now and your reason go with it."),
         "resume": _("The system goes on with the next step by its own rules."),
     }

@@ -31,6 +31,7 @@ _FORKS: Mapping[str, str] = {
     "unknown": "unk",
     "compensated": "compensated",
     "failed": "compfailed",
+    "left_out": "skip",
 }
 
 
@@ -52,6 +53,12 @@ def fork_when(code: str) -> str:
         "unknown": _("No answer"),
         "compensated": _("Confirmed"),
         "failed": _("Refused"),
+        "left_out": _("Left out"),
+        "read_back": _("Read back"),
+        "precondition_false": _("Precondition not met"),
+        "nothing_left": _("Nothing is left to do"),
+        "conditions_hold": _("The conditions hold"),
+        "condition_fails": _("A condition does not hold"),
     }
     return known.get(code, code.replace("_", " "))
 
@@ -69,5 +76,13 @@ def fork_then(code: str) -> str:
         "compensation_unknown": _("The compensation stays Unknown and is asked about."),
         "accepted": _("The case closes as Accepted."),
         "handoff": _("The case stays with people."),
+        "effect_stays": _("The effect stays and counts as left; the case can only close as Accepted."),
+        "next_compensation": _("The next compensation follows."),
+        "stops_comes_back": _("It stops there and the case comes back."),
+        "becomes_unknown": _("It is Unknown and asked about; nothing goes on before that is settled."),
+        "goes_on": _("The run goes on by its rules."),
+        "comes_back": _("The case comes back with the refusal."),
+        "closes": _("The case closes."),
+        "stays_open": _("Nothing is closed."),
     }
     return known.get(code, code.replace("_", " "))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from sagas import api
 from sagas.facts import ActionFacts, RunFacts
-from sagas.states import ActionState
+from sagas.states import ActionState, CompensationState
 from tools.contract import Json
 from workbench.web.presenters import steps, text
 from workbench.web.presenters.words import StateWord, Words
@@ -67,6 +67,19 @@ def _called(number: str, elements: Sequence[Json]) -> str:
 
 def refused(facts: RunFacts, step: str) -> list[tuple[str, Words]]:
     """The parts of a step that can go out again, for a person to pick from."""
+    return _to_pick(facts, step, lambda item: item.state is ActionState.REJECTED)
+
+
+def not_made_up_for(facts: RunFacts, step: str) -> list[tuple[str, Words]]:
+    """The parts of a step whose compensation failed, for a person to pick from."""
+
+    def failed(item: ActionFacts) -> bool:
+        return item.compensation is not None and item.compensation.state is CompensationState.FAILED
+
+    return _to_pick(facts, step, failed)
+
+
+def _to_pick(facts: RunFacts, step: str, meant: Callable[[ActionFacts], bool]) -> list[tuple[str, Words]]:
     action = next((action for action in steps.current(facts) if action.step == step), None)
     if action is None:
         return []
@@ -74,7 +87,7 @@ def refused(facts: RunFacts, step: str) -> list[tuple[str, Words]]:
     return [
         (item.item, text.say("{name} · {why}", name=called[item.item], why=_why(item)))
         for item in action.items
-        if item.state is ActionState.REJECTED
+        if meant(item)
     ]
 
 

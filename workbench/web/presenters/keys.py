@@ -55,6 +55,7 @@ def groups() -> tuple[KeyGroup, ...]:
                 Key(keys=("A",), does=_("mark acceptable")),
                 Key(keys=("M",), does=_("compensate")),
                 Key(keys=("E",), does=_("escalate")),
+                Key(keys=("H",), does=_("hand over")),
                 Key(keys=("Ctrl", "Enter"), does=_("run what is shown")),
                 Key(keys=("C",), does=_("go to the claim button")),
                 Key(keys=("J", "K"), does=_("next, previous step")),

@@ -94,6 +94,10 @@ def _accepted(result: Result, step: str, clock: Clock) -> Shown:
             command_id=result.command_id,
             announce=_("Accepted. Waiting for the answer."),
         )
+    waits = result.facts.proposal if result.facts else None
+    if waits is not None and waits.verb == result.verb:
+        kept = _("Kept at {at}. It counts once a second person confirms it.").format(at=at)
+        return Shown(tone="unk", icon="sign", headline=kept, command_id=result.command_id, announce=kept)
     done = recorded(result.verb, at)
     return Shown(tone="ok", icon="ok", headline=done, command_id=result.command_id, announce=done)
 
@@ -105,9 +109,12 @@ def recorded(verb: str, at: str) -> str:
         "release": _("You released this case at {at}."),
         "comment": _("Your comment was kept at {at}."),
         "escalate": _("Escalated at {at}."),
+        "assign": _("Handed over at {at}."),
         "mark_acceptable": _("Accepted and closed at {at}."),
         "resolve_happened": _("Recorded at {at}: it did happen."),
         "resolve_not_happened": _("Recorded at {at}: it did not happen."),
+        "confirm_verdict": _("Confirmed at {at}. It counts now."),
+        "decline_verdict": _("Declined at {at}. Nothing was settled."),
     }
     return known.get(verb, _("Done at {at}.")).format(at=at)
 

@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow, StripMark, WaiverFacts
+from sagas.states import FINAL_RUN_STATES, Direction
 from workbench.web.presenters import activity, items, marks, signoffs, steps, text, words
 from workbench.web.presenters.activity import Told
 from workbench.web.presenters.case import Link, run_link, title
@@ -73,6 +75,8 @@ class Run:
     effects_left: tuple[str, ...]
     intent: str
     next_url: str
+    stop_url: str = ""
+    stopped: str = ""
     signoffs: tuple[signoffs.Pending, ...] = ()
     bar: marks.Strip | None = None
     items: tuple[items.Items, ...] = ()
@@ -121,6 +125,8 @@ def run(
         effects_left=facts.effects_left,
         intent="" if facts.parent_ref else facts.intent,
         next_url=f"{url}?{urlencode({'after': last})}" if full and last else "",
+        stop_url=reverse("run-stop", args=[facts.ref]) if _can_be_stopped(facts) else "",
+        stopped=_stopped(facts, clock),
         signoffs=signoffs.pending(facts.actions, clock),
         bar=marks.long_strip(strip),
         items=items.batches(facts),
@@ -128,6 +134,19 @@ def run(
         parent=run_link(facts.parent_ref) if facts.parent_ref else None,
         remedies=tuple(run_link(ref) for ref in facts.remedies),
         waivers=tuple(_waiver(one, clock) for one in waivers),
+    )
+
+
+def _can_be_stopped(facts: RunFacts) -> bool:
+    return facts.state not in FINAL_RUN_STATES and facts.direction is Direction.FORWARD
+
+
+def _stopped(facts: RunFacts, clock: Clock) -> str:
+    """Who began the compensation, and when; "" where nobody has."""
+    if facts.turned_back_at is None:
+        return ""
+    return _("compensation since {at}, begun by {who}").format(
+        at=clock.time(facts.turned_back_at), who=facts.turned_back_by
     )
 
 

@@ -114,7 +114,7 @@ def _after(reader: Reader, ref: str, result: Result, draft: dict[str, object]) -
         return Wish(pick="" if result.verb != "comment" else None, result=shown)
     if result.verb == "comment":
         return Wish(result=shown, comment=str(draft.get("text", "")))
-    good = result.status is Answer.INVALID and result.code != "preview_needed"
+    good = result.status is Answer.INVALID and result.code not in ("preview_needed", "preview_of_other")
     return Wish(
         pick=_choice(reader),
         draft=draft,

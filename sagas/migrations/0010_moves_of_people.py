@@ -1,0 +1,17 @@
+"""More moves that people may order: the guard's table of legal moves is written anew."""
+
+from django.apps.registry import Apps
+from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+from sagas import guards
+
+
+def moves(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute(guards.legal_moves())
+
+
+class Migration(migrations.Migration):
+    dependencies = [("sagas", "0009_retirements_and_ears")]
+    operations = [migrations.RunPython(moves, migrations.RunPython.noop)]
