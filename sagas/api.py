@@ -376,7 +376,8 @@ def next_allowed(facts: RunFacts) -> tuple[str, ...]:
     if facts.state in FINAL_RUN_STATES:
         return ()
     if not planner.handoff_open(facts):
-        return ("wait",)
+        stoppable = obstacle(facts, "stop_and_compensate") is None
+        return ("wait", "stop_and_compensate") if stoppable else ("wait",)
     verbs = ("query_status", "retry", "compensate", "mark_acceptable", "resume", "escalate")
     allowed = []
     for verb in verbs:

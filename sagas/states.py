@@ -310,6 +310,7 @@ HANDOFF_MOVES: tuple[Move, ...] = (
     *_moves(Machine.HANDOFF, "take_over", (_H.CLAIMED,), (_H.CLAIMED,), "human.handoff.claimed", "O"),
     *_moves(Machine.HANDOFF, "assign", (_H.OPEN, _H.CLAIMED), (_H.CLAIMED,), "human.handoff.assigned", "O"),
     *_moves(Machine.HANDOFF, "release", (_H.CLAIMED,), (_H.OPEN,), "human.handoff.released", "O S"),
+    *_moves(Machine.HANDOFF, "reopen", (_H.RESOLVED,), (_H.OPEN,), "human.handoff.reopened", "S"),
     *_moves(
         Machine.HANDOFF, "resolve", (_H.OPEN, _H.CLAIMED), (_H.RESOLVED,), "human.handoff.resolved", "O S E"
     ),

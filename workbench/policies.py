@@ -125,8 +125,11 @@ def permission_of(verb: str) -> Permission:
 
 
 def why_not_entitled(*, actor: Actor, roles: frozenset[Role], facts: RunFacts, verb: str) -> Refusal | None:
-    """Whether somebody may do this to this run at all: by their roles, or, to stop it, by having started it (S4-21)."""
-    if may_be_ordered_by_token(actor, verb) and facts.starter == actor.id:
+    """Whether somebody may do this to this run at all: by their roles, or, to stop it, by having started it (S4-21).
+
+    Once people are asked about a run it is for them to stop it.
+    """
+    if may_be_ordered_by_token(actor, verb) and facts.starter == actor.id and (open_handoff(facts) is None):
         return None
     return why_not_permitted(actor=actor, roles=roles, permission=permission_of(verb))
 

@@ -53,6 +53,10 @@ _MACHINE: dict[type[Row], Machine] = {
 }
 
 
+TRIED_AGAIN = "a person ordered a retry"
+"""How the resolution of a handoff begins that comes back if the step fails once more."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Author:
     """Who makes the moves of this transaction, for which command, having seen which version."""
@@ -290,6 +294,24 @@ class Desk:
             self._write_rows()
             minutes = self.definition.deadlines.get(reason, self.definition.deadlines.get("default", 60.0))
             plan = schedule(team_named(self.run.team), float(minutes), self.now)
+            handoff = None if linked else self._tried_again(params)
+        if handoff is not None and handoff.state == HandoffState.RESOLVED:
+            self.set(
+                handoff,
+                reason=reason.value,
+                params=params,
+                due_at=plan.due_at,
+                schedule=plan.document(),
+                alert_at=next_alert(plan, level=handoff.escalation, reminded=False),
+                reminded_at=None,
+                resolved_at=None,
+                resolution="",
+                fingerprint=_fingerprint(self.run, reason, action),
+            )
+            after = {"ref": handoff.ref, "reason": reason.value, "due": plan.document()}
+            self.move(handoff, "reopen", HandoffState.OPEN, actor=actor, reason=detail, after=after)
+            self.set(handoff, context=summary.context(self.facts(), reason))
+        elif handoff is None:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT nextval(pg_get_serial_sequence('sagas_handoff', 'id'))")
                 (pk,) = cursor.fetchone()
@@ -334,6 +356,14 @@ class Desk:
         ):
             return made_up.tool
         return action.tool if action else ""
+
+    def _tried_again(self, params: dict[str, Json]) -> Handoff | None:
+        """The handoff that a person left by having the very step tried again: it goes on, with a growing history."""
+        last = next((row for row in reversed(self.handoffs) if not row.linked), None)
+        if last is None or last.state != HandoffState.RESOLVED or not params["step"]:
+            return None
+        same = last.params.get("step") == params["step"]
+        return last if same and last.resolution.startswith(TRIED_AGAIN) else None
 
     def close_handoff(self, resolution: str, *, actor: Actor, reason: str = "") -> None:
         """Resolve the open handoff, or the one beside a final run, if any; its questions are settled with it."""

@@ -140,20 +140,37 @@ def _contradiction(desk: Desk, action: Action, detail: str) -> None:
 
 
 def _of_compensation(desk: Desk, action: Action, compensation: Compensation, proof: Evidence) -> None:
-    found = proof.verdict == Verdict.FOUND
-    if compensation.state == CompensationState.UNKNOWN and found:
-        compensate.settle(desk, action, compensation, _as_answer(proof), by=_source(proof))
-    elif compensation.state == CompensationState.SENT and found:
-        compensate.compensated(
-            desk,
-            action,
-            compensation,
-            "confirm",
-            _source(proof),
-            entries.TOOL,
-            result=proof.body,
-            reference=proof.reference,
-        )
+    """Only "it holds" is news: what was said to have failed or was left out may hold after all."""
+    if proof.verdict != Verdict.FOUND:
+        return
+    match compensation.state:
+        case CompensationState.UNKNOWN:
+            compensate.settle(desk, action, compensation, _as_answer(proof), by=_source(proof))
+        case CompensationState.SENT:
+            _compensated(desk, action, compensation, proof, "confirm")
+        case CompensationState.FAILED:
+            _compensated(desk, action, compensation, proof, "late_found")
+            handoff = desk.handoff
+            if handoff and not handoff.claimed_by and handoff.reason == Reason.COMPENSATION_FAILED:
+                desk.close_handoff("settled by evidence", actor=entries.VALIDATOR)
+        case CompensationState.SKIPPED_BY_OPERATOR | CompensationState.VOIDED:
+            said = proof.detail or proof.reference
+            _contradiction(desk, action, f"the compensation of {action.step} took effect after all: {said}")
+        case _:
+            pass
+
+
+def _compensated(desk: Desk, action: Action, compensation: Compensation, proof: Evidence, verb: str) -> None:
+    compensate.compensated(
+        desk,
+        action,
+        compensation,
+        verb,
+        _source(proof),
+        entries.TOOL,
+        result=proof.body,
+        reference=proof.reference,
+    )
 
 
 def _source(proof: Evidence) -> str:

@@ -14,7 +14,7 @@ from sagas.errors import NotAllowed, NotFound
 from sagas.facts import ActionFacts, Actor, Looked, Obstacle, RunFacts, SignoffFacts
 from sagas.ledger import alerts, approvals, batch, compensate, evidence, followups, proposals, settle
 from sagas.ledger.advance import turn_back
-from sagas.ledger.desk import Desk
+from sagas.ledger.desk import TRIED_AGAIN, Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Handoff, Permit, Proposal
 from sagas.obstacles import failed_compensations, obstacle, tried
@@ -281,7 +281,7 @@ class CommandDesk:
             self._register_again(action)
         else:
             self._new_generation(action, args=action.args, verb="retry")
-        self._resume("a person ordered a retry")
+        self._resume(TRIED_AGAIN)
 
     def edit_and_retry(self, step: str, *, args: Json) -> None:
         """Make the call with other arguments: a new generation with a key of its own (law 10, S3-10).
@@ -294,7 +294,7 @@ class CommandDesk:
         new = edited(facts, args)
         changed(facts, new)
         self._new_generation(action, args=new, verb="edit_and_retry")
-        self._resume("a person ordered a retry with other arguments")
+        self._resume(f"{TRIED_AGAIN} with other arguments")
 
     def redo(self, step: str, *, args: Json = None) -> None:
         """Go forward again from the first step that was compensated: it and what came after it are made anew.
@@ -343,7 +343,7 @@ class CommandDesk:
                 settled_at=None,
             )
             self._register_again(row)
-        self._resume(f"a person ordered a retry of {len(chosen)} items")
+        self._resume(f"{TRIED_AGAIN} of {len(chosen)} items")
 
     def _register_again(self, action: Action) -> None:
         compensation = self._desk.compensations.get(action.pk)

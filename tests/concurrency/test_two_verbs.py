@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.conf import settings
@@ -30,7 +31,7 @@ from tests.integration.workbench.test_leaving_out import stuck_shipment
 from tests.integration.workbench.test_stopping_runs import stop
 from tests.integration.workbench.test_two_persons import settled_notice, stated
 from tools.outcome import Verdict
-from tools.world import World
+from tools.world import World, boot_time
 from workbench.commands import Result, make_preview
 
 __all__ = ["settled_notice", "stuck_shipment"]
@@ -158,7 +159,7 @@ def test_of_a_stop_and_a_confirmation_both_count_and_the_effect_is_made_up_for(
     assert claimed is not None
     claim, call = claimed
     assert isinstance(call, Call)
-    seen = perform(call, world)
+    seen = perform(replace(call, committing_since=boot_time()), world)
 
     stopped, order = beside(lambda: stop("maya", ref), lambda: ledger.advance(claim, seen, last=True))
     workers.sign_off(owner)

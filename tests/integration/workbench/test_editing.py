@@ -93,6 +93,9 @@ def test_a_second_edit_after_a_second_refusal_is_a_third_call(
     maya = Desk("maya")
     first = edited(maya, ref_of(rejected_notice), {**args_of(rejected_notice), "text": "1"}, "e-1")
     facts = flows.drive_until_still(rejected_notice.ref)
+    assert [one.ref for one in facts.handoffs] == [ref_of(rejected_notice)], (
+        "one case, whatever number of tries"
+    )
     workplace.plan({"tool": STEP, "mode": "ok"})
     second = edited(maya, ref_of(facts), {**args_of(facts), "text": "12345"}, "e-2")
     facts = flows.drive_until_still(rejected_notice.ref)

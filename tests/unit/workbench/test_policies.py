@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sagas.facts import Actor, PreviewFacts, ProposalFacts, RunFacts
-from sagas.states import CompensationState, Direction, HandoffState
+from sagas.states import CompensationState, Direction, HandoffState, RunState
 from tests.unit.workbench.cases import AGENT, NOW, action, case, claimed, frozen, handoff, person
 from tools.contract import Level
 from workbench import policies
@@ -95,7 +95,8 @@ def test_a_remark_needs_no_claim_and_only_the_holder_releases() -> None:
 
 
 def test_a_closed_case_takes_nothing_but_a_remark() -> None:
-    closed = case(handoff=handoff(state=HandoffState.RESOLVED, resolved_at=NOW - timedelta(minutes=1)))
+    settled = handoff(state=HandoffState.RESOLVED, resolved_at=NOW - timedelta(minutes=1))
+    closed = case(handoff=settled, state=RunState.CLOSED_ACCEPTED)
 
     for verb in COMMANDS:
         refused = refusal(verb, closed)

@@ -123,6 +123,7 @@ _SENTENCES: dict[str, Words] = {
     ),
     "tool.callback.received": gettext_lazy("The provider reported back about {step}."),
     "reconciliation.drift": gettext_lazy("What was read about {step} differs from what is on record."),
+    "human.handoff.reopened": gettext_lazy("{step} failed once more, the case is open again."),
     "human.handoff.assigned": gettext_lazy("{who} handed the case over."),
     "verdict.proposed": gettext_lazy("{who} stated what a second person has to confirm."),
     "verdict.confirmed": gettext_lazy("{who} confirmed what was stated."),
