@@ -19,7 +19,7 @@ from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.models import Proposal, Run
 from sagas.orders import Call
-from sagas.states import ActionState, CompensationState, Direction, RunState
+from sagas.states import ActionState, CompensationState, RunState
 from tests.concurrency.test_commands import at_once
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
@@ -166,14 +166,8 @@ def test_of_a_stop_and_a_confirmation_both_count_and_the_effect_is_made_up_for(
     world.close()
     facts = flows.drive_until_still(ref)
 
-    assert stopped.accepted or stopped.code == "stale"
-    if not stopped.accepted:
-        assert stop("maya", ref, "s-2").accepted or facts.direction is Direction.FORWARD
-        return
+    assert stopped.accepted, stopped
     assert facts.state is RunState.COMPENSATED
     done = [r["tool"] for r in workplace.ledger(kind="effect") if ref in r["key"]]
-    assert done in (
-        ["reserve_stock", "release_stock"],
-        ["reserve_stock", "create_shipment", "cancel_shipment", "release_stock"],
-    )
+    assert done == ["reserve_stock", "release_stock"]
     assert order is not None

@@ -179,8 +179,11 @@ def stored(preview_id: str, actor: Actor) -> StoredPreview | None:
 def why_stale(
     command: type[Command[Any]], order: Order, facts: RunFacts, preview: StoredPreview | None
 ) -> Refusal | None:
-    """Whether the author saw another version of the case than the one under lock."""
-    if not command.needs_preview:
+    """Whether the author saw another version of the case than the one under lock.
+
+    A run that nobody is asked about moves all the time: what may be done to it at any moment is never stale.
+    """
+    if not command.needs_preview or (command.anytime and order.run_ref):
         return None
     seen = {order.saw_version, preview.run_version if preview else None} - {None, facts.version}
     if not seen:

@@ -134,7 +134,14 @@ class Asker:
         actor, person = self._author(command)
         try:
             step = self._step(command).partition("/")[0]
-            shown = make_preview(actor=actor, person=person, facts=facts, verb=verb, step=step)
+            shown = make_preview(
+                actor=actor,
+                person=person,
+                facts=facts,
+                verb=verb,
+                step=step,
+                arguments=self._arguments(command, verb, facts),
+            )
         except Refused:
             return Page(preview_id="", version=facts.version)
         return Page(preview_id=shown.id, version=shown.version)
@@ -161,6 +168,8 @@ class Asker:
         actor, person = self._author(command)
         facts = api.run_facts(part.ref)
         handoff = facts.handoff.ref if facts.handoff is not None else ""
+        anytime = verb in COMMANDS and COMMANDS[verb].anytime
+        run_ref = part.ref if anytime and not handoff else ""
         arguments = self._arguments(command, verb, facts)
         version = {"stale": max(page.version - 1, 0), "start": 1}.get(
             command.get("base_version", ""), page.version
@@ -173,6 +182,7 @@ class Asker:
                 person=person,
                 verb=verb,
                 handoff_ref=handoff,
+                run_ref=run_ref,
                 command_id=command_id,
                 saw_version=version,
                 arguments=arguments,
