@@ -8,10 +8,10 @@ import pytest
 
 from sagas import api
 from sagas.errors import NotAllowed
-from sagas.facts import AdHocStep, RunFacts
+from sagas.facts import RunFacts
 from sagas.states import ActionState, CompensationState, RunState
 from tests.conftest import Clock, Simulator
-from tests.integration.sagas.conftest import AGENT, OPERATOR, drain, effects, settle
+from tests.integration.sagas.conftest import OPERATOR, drain, effects, settle
 from tests.integration.sagas.test_failures import BANK
 
 
@@ -138,46 +138,3 @@ def test_a_query_without_an_answer_and_a_comment_leave_the_page_that_somebody_re
     assert later.actions[2].queries > facts.actions[2].queries
     assert later.version == facts.version
     assert api.queue_changes(cursor) == ()
-
-
-@pytest.mark.requirement("S3-10", "S4-12")
-def test_what_was_compensated_is_made_anew_under_keys_of_its_own(
-    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock, order: dict[str, Any]
-) -> None:
-    simulator.plan({"tool": "create_shipment", "mode": "refuse", "times": 1})
-    number, stock = {"order": order["order"]}, {"sku": order["sku"], "qty": 2}
-    started = api.start_steps(
-        actor=AGENT,
-        steps=[
-            AdHocStep(id="tell", tool="send_notice", args={**number, "text": "Soon."}),
-            AdHocStep(id="hold", tool="reserve_stock", args={**number, **stock}),
-            AdHocStep(
-                id="book",
-                tool="create_shipment",
-                args={**number, "address": "1 Quay"},
-                on_rejected="compensate",
-            ),
-        ],
-        title="Told first",
-        start_key="told-first",
-    )
-    facts = settle(started.run_ref, clock)
-    assert facts.handoff is not None
-    assert facts.handoff.reason == api.Reason.PIVOT
-    assert facts.action("hold").state is ActionState.COMPENSATED
-
-    with on_the_desk(facts) as desk:
-        desk.redo("hold")
-    facts = settle(facts.ref, clock)
-
-    assert facts.state is RunState.COMPLETED
-    assert [(a.step, a.generation, a.state.value) for a in facts.actions] == [
-        ("tell", 1, "confirmed"),
-        ("hold", 1, "superseded"),
-        ("hold", 2, "confirmed"),
-        ("book", 1, "superseded"),
-        ("book", 2, "confirmed"),
-    ]
-    assert effects(simulator, "send_notice") == 1
-    keys = [record["key"] for record in simulator.ledger(kind="effect")]
-    assert len(keys) == len(set(keys))

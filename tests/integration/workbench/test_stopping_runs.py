@@ -81,7 +81,8 @@ def test_a_call_in_flight_is_waited_for_and_made_up_for(workplace: Simulator, wo
 
     done = stop("maya", ref)
     while_flying = api.run_facts(ref)
-    order = ledger.advance(claim, perform(call, worker.world))
+    in_time = replace(call, committing_since=boot_time())
+    order = ledger.advance(claim, perform(in_time, worker.world))
     drive(claim, order, worker.world)
     facts = flows.drive_until_still(ref)
 
