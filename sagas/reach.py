@@ -15,11 +15,6 @@ from tools.contract import Contract, PythonCall
 CONTRACT, WORKFLOW = "contract", "workflow"
 
 
-def why_not(contract: Contract) -> str:
-    """Why no call may go out under this contract now, as a sentence; "" if one may."""
-    return unknown_here(contract) or _withdrawn(contract)
-
-
 def unknown_here(contract: Contract) -> str:
     """Why this release cannot call the tool at all; "" if it can. Asks neither the database nor the tool."""
     if isinstance(contract.call, PythonCall):
@@ -36,11 +31,12 @@ def unknown_here(contract: Contract) -> str:
     return f"{contract.tool} is not available in this release: the system {contract.system} has no address"
 
 
-def _withdrawn(contract: Contract) -> str:
-    row = in_force(CONTRACT, contract.tool, contract.version)
-    if row is None or not row.withdrawn:
-        return ""
-    return f"version {contract.version} of {contract.tool} was withdrawn: {row.reason}"
+def withdrawn() -> dict[tuple[str, int], str]:
+    """Every contract version that no call may go out under, with the reason that was given; there are few, if any."""
+    rows = Retirement.objects.filter(kind=CONTRACT, withdrawn=True, lifted_at=None)
+    return {
+        (name, version): reason for name, version, reason in rows.values_list("name", "version", "reason")
+    }
 
 
 def in_force(kind: str, name: str, version: int) -> Retirement | None:

@@ -548,9 +548,11 @@ def _contracts_read(desk: Desk, conditions: Iterable[Condition]) -> dict[str, Co
 
 
 def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
-    """Mark as sent under the freeze's lock. None: a freeze came between the look and the call."""
+    """Mark as sent under the freeze's lock. None: a freeze or a withdrawal came between the look and the call."""
     compensation = desk.compensations[action.pk]
     if planner.frozen(desk.facts(), compensation.tool, compensating=True):
+        return None
+    if missing.why_not(desk, desk.contract(compensation)):
         return None
     if not approvals.use(desk, action, compensation):
         return None

@@ -83,6 +83,7 @@ class Desk:
     seen_version: int = 0
     due_at: datetime | None = None
     held: bool = False
+    withdrawn: dict[tuple[str, int], str] | None = None
     gated: frozenset[str] = frozenset()
     _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)

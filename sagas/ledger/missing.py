@@ -10,6 +10,7 @@ from sagas.facts import ActionFacts
 from sagas.ledger.desk import Desk
 from sagas.reasons import Reason
 from sagas.states import CompensationState
+from tools.contract import Contract
 
 
 def handed_over(desk: Desk, decision: planner.Decision) -> bool:
@@ -20,14 +21,24 @@ def handed_over(desk: Desk, decision: planner.Decision) -> bool:
         case planner.Check(action=facts) | planner.Resend(action=facts):
             return _back(desk, facts)
         case planner.ReadPrior(action=facts) if (prior := facts.contract.prior_state) is not None:
-            return _forward(desk, facts, reach.why_not(desk.tool(prior.tool)[1]))
+            return _forward(desk, facts, why_not(desk, desk.tool(prior.tool)[1]))
         case planner.Prepare(action=facts) | planner.Send(action=facts) | planner.AskApproval(action=facts):
             return _forward(desk, facts)
     return False
 
 
+def why_not(desk: Desk, contract: Contract) -> str:
+    """Why no call may go out under this contract now, as a sentence; "" if one may. One read for a whole transaction."""
+    if why := reach.unknown_here(contract):
+        return why
+    if desk.withdrawn is None:
+        desk.withdrawn = reach.withdrawn()
+    reason = desk.withdrawn.get((contract.tool, contract.version))
+    return "" if reason is None else f"version {contract.version} of {contract.tool} was withdrawn: {reason}"
+
+
 def _forward(desk: Desk, facts: ActionFacts, why: str = "") -> bool:
-    why = reach.why_not(facts.contract) or why
+    why = why_not(desk, facts.contract) or why
     if why:
         action = desk.action(facts.id)
         desk.hand_over(Reason.TOOL_WITHDRAWN, action=action, detail=why, actor=entries.PLANNER)
@@ -36,7 +47,7 @@ def _forward(desk: Desk, facts: ActionFacts, why: str = "") -> bool:
 
 def _back(desk: Desk, facts: ActionFacts) -> bool:
     compensation = desk.compensations[facts.id]
-    why = reach.why_not(desk.contract(compensation))
+    why = why_not(desk, desk.contract(compensation))
     if why and compensation.state == CompensationState.DUE and not compensation.in_doubt:
         desk.move(
             compensation,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.checks import run_checks
 
-from sagas import api, retirement
+from sagas import api, executor, retirement
 from sagas.errors import Retired, StillNeeded
 from sagas.facts import RunFacts
 from sagas.models import Run
+from sagas.orders import Purpose
 from sagas.states import ActionState, CompensationState, RunState
 from tests.integration.sagas.conftest import AGENT, OPERATOR, ROOT, drain, effects, settle
 from tests.integration.sagas.stage import INPUTS, Stage, clear_stage, stage
@@ -196,3 +198,23 @@ def test_a_release_without_the_tool_of_a_registered_compensation_hands_it_over_a
     facts = order(handed, lambda desk: desk.compensate(), clear_stage)
     assert facts.state is RunState.COMPENSATED
     assert effects(clear_stage.simulator, "release_stock") == 1
+
+
+def test_a_tool_that_is_withdrawn_between_the_look_and_the_call_is_not_called(
+    clear_stage: Stage, handed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looks before the leap are made outside any transaction: the withdrawal comes in while they are out."""
+    looked = executor.perform
+
+    def withdraw_meanwhile(order: Any, world: Any) -> Any:
+        if getattr(order, "purpose", None) is Purpose.CHECK and not api.retirements():
+            tool = order.contract.tool
+            api.retire_contract(tool, 1, actor=OPERATOR, reason="unsafe", withdraw=True)
+        return looked(order, world)
+
+    monkeypatch.setattr(executor, "perform", withdraw_meanwhile)
+    facts = order(handed, lambda desk: desk.stop_and_compensate(), clear_stage)
+
+    (gone,) = api.retirements()
+    assert (facts.state, reason(facts)) == (RunState.HANDOFF, "tool_withdrawn")
+    assert effects(clear_stage.simulator, gone.name) == 0
