@@ -362,26 +362,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "who asked for it may sign it",
         "signed",
         "workbench/policies.py",
-        "        if one == actor_id:\n            return _forbidden(",
-        "        if one == actor_id and not actor_id:\n            return _forbidden(",
-    ),
-    Mutant(
-        name="signature_used_twice",
-        id="M15",
-        says="a signature that was used up is good for another call",
-        scene="signed",
-        edits=(
-            Edit(
-                file=_PLANNER,
-                old="            return None if repeated and _still_covers(facts, permit) else ask\n",
-                new="            return None\n",
-            ),
-            Edit(
-                file=_APPROVALS,
-                old="    return permit.state == PermitState.CONSUMED and row.attempts_used + row.refusals > 0\n",
-                new="    return row is not None\n",
-            ),
-        ),
+        "    for one, name in requesters:\n        if one == actor_id:\n",
+        "    for one, name in requesters[:0]:\n        if one == actor_id:\n",
     ),
     Mutant(
         name="signature_never_expires",
