@@ -418,8 +418,8 @@ MUTANTS: tuple[Mutant, ...] = (
         '"it did not happen" is taken while it may still arrive',
         "too_early",
         "sagas/obstacles.py",
-        "    if action.state is ActionState.UNKNOWN and counts_at is not None and facts.now < counts_at:\n",
-        "    if action.state is ActionState.SENT and counts_at is not None and facts.now < counts_at:\n",
+        "    if counts_at is not None and facts.now < counts_at:\n",
+        "    if counts_at is not None and facts.now < counts_at and not step:\n",
     ),
     Mutant(
         name="cursor_relay",
