@@ -1,5 +1,5 @@
 """Two actors at the same rows at the same moment, each with a connection of its own: burial, answers, late answers,
-callbacks, commands. Whoever comes second finds what the first left.
+commands. Whoever comes second finds what the first left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from sagas.tx import durable
 from tests.concurrency.test_engine_claims import at_once
 from tests.integration.sagas.conftest import OPERATOR, effects
 from tests.integration.sagas.stage import Stage, clear_stage, stage
-from tools.outcome import Verdict
 from tools.world import World
 
 __all__ = ["clear_stage", "stage"]
@@ -130,44 +129,6 @@ def test_the_answer_to_a_compensation_that_meets_its_late_copy_makes_up_once(cle
     done = Entry.objects.filter(name="tool.compensation.succeeded", run_ref=facts.ref)
     assert done.count() == 1
     assert effects(clear_stage.simulator, "release_stock") == 1
-    world.close()
-
-
-@pytest.mark.requirement("S2-11")
-def test_a_callback_that_meets_the_answer_it_was_promised_by_is_taken_once(clear_stage: Stage) -> None:
-    number = 9_200_031
-    api.start_run(
-        actor=OPERATOR,
-        definition="line_activation",
-        input={
-            "customer": "C-9200031",
-            "product": "dsl",
-            "customer_mail": "r@sample.example",
-            "text": "Done.",
-        },
-        start_key=f"run-{number}",
-    )
-    ref = api.run_ref(OPERATOR, f"run-{number}")
-    clear_stage._refs[number] = ref
-    world = World(clear_stage.simulator.systems)
-    claim, accepted = called(clear_stage, number, workers.enrol("worker"), "provision_line", world)
-    callback = api.Callback(
-        system="jobs",
-        verdict=Verdict.FOUND,
-        key=accepted.call.key,
-        reference=accepted.outcome.reference,
-        result=accepted.outcome.result,
-        version="2",
-    )
-
-    told = at_once(partial(ledger.advance, claim, accepted), *[partial(api.receive, callback)] * 2)
-
-    assert not [one for one in told if isinstance(one, Exception)]
-    action = clear_stage.facts(number).action("set_up_line")
-    clear_stage.settle()
-    assert clear_stage.facts(number).action("set_up_line").confirm_seq == 1, action.state
-    confirmed = Entry.objects.filter(run_ref=ref, step="set_up_line", target="confirmed", machine="action")
-    assert confirmed.count() == 1
     world.close()
 
 
