@@ -19,6 +19,7 @@ LONGER_FOR_A_REASON = {
     "sagas/facts.py": "every value that crosses the door, one list to read",
     "sagas/ledger/advance.py": "one step of a claimed run, a branch for every decision of the planner",
     "sagas/ledger/desk.py": "the one place where rows move; its parts share the lock and the entries",
+    "sagas/ledger/settle.py": "the only place where outcomes become states of an action",
     "sagas/ledger/verbs.py": "what a person's verb does to a run, on one desk",
     "sagas/queries.py": "what people and agents read, all under the same rules of paging and masking",
     "tools/drill_schema.py": "the form of a drill file as data",

@@ -134,13 +134,9 @@ class Asker:
         actor, person = self._author(command)
         try:
             step = self._step(command).partition("/")[0]
+            given = self._arguments(command, verb, facts)
             shown = make_preview(
-                actor=actor,
-                person=person,
-                facts=facts,
-                verb=verb,
-                step=step,
-                arguments=self._arguments(command, verb, facts),
+                actor=actor, person=person, facts=facts, verb=verb, step=step, arguments=given
             )
         except Refused:
             return Page(preview_id="", version=facts.version)
