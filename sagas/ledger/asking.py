@@ -49,6 +49,26 @@ def ask_again(
     )
 
 
+def decide_tie(desk: Desk, action: Action, contract: Contract, answer: QueryAnswer) -> None:
+    """Of two opposite things said for one moment the system's own answer counts; a "no" is a late fact (law 9)."""
+    if answer.verdict is Verdict.NO_ANSWER:
+        ask_again(desk, action, contract, answer)
+        return
+    desk.set(action, due_at=None)
+    desk.say(
+        "tool.execution.queried",
+        aside=True,
+        actor=entries.VALIDATOR,
+        step=action.step,
+        reason=short(answer.detail),
+        after={"verdict": answer.verdict.value, "because": "two opposite answers for the same moment"},
+    )
+    if answer.verdict is not Verdict.FOUND:
+        detail = f"{action.step} is said not to have happened: {answer.detail}"
+        linked = desk.run.finished_at is not None
+        desk.hand_over(Reason.LATE_FACT, action=action, detail=detail, actor=entries.VALIDATOR, linked=linked)
+
+
 def short(detail: str) -> str:
     """A detail fit to be stored: secrets masked, length bounded."""
     return mask_text(detail)[:_LONGEST_DETAIL]

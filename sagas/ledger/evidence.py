@@ -97,6 +97,19 @@ def adopt(*, run_id: int, action_id: int, key: str, system: str, reference: str)
         return int(cursor.rowcount)
 
 
+def adopt_early(desk: Desk, action: Action, system: str) -> None:
+    """What the system said of this reference before we knew it counts as if it came now (engine.md, section 6)."""
+    reference = action.provider_ref
+    if not reference:
+        return
+    alone_with(system, reference)
+    found = adopt(run_id=desk.run.pk, action_id=action.pk, key=action.key, system=system, reference=reference)
+    if found:
+        desk.run.evidence_waiting = True
+        after = {"reference": reference, "early": found}
+        desk.say("tool.callback.received", actor=entries.TOOL, step=action.step, after=after)
+
+
 def of_query(
     answer: QueryAnswer, *, run_id: int, action_id: int, compensation_id: int | None, key: str
 ) -> Proof:

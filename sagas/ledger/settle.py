@@ -11,7 +11,14 @@ from datetime import datetime, timedelta
 from sagas import entries, planner
 from sagas.facts import Actor
 from sagas.ledger import batch, compensate, evidence
-from sagas.ledger.asking import DISPATCH_WINDOW_S, absence_is_proof, ask_again, resolve_by_evidence, short
+from sagas.ledger.asking import (
+    DISPATCH_WINDOW_S,
+    absence_is_proof,
+    ask_again,
+    decide_tie,
+    resolve_by_evidence,
+    short,
+)
 from sagas.ledger.desk import Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Attempt
@@ -83,7 +90,7 @@ def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:
                 answer_due_at=until,
                 due_at=until,
             )
-            _adopt_early_answers(desk, action, contract)
+            evidence.adopt_early(desk, action, contract.system)
         case OutcomeKind.PARTIAL:
             desk.move(
                 action,
@@ -263,25 +270,6 @@ def _absence_counts(contract: Contract, sent_at: datetime) -> datetime:
     return sent_at + timedelta(seconds=DISPATCH_WINDOW_S + contract.limits.total_s + settle)
 
 
-def _adopt_early_answers(desk: Desk, action: Action, contract: Contract) -> None:
-    """What the system said of this reference before we knew it counts as if it came now (engine.md, section 6)."""
-    reference = action.provider_ref
-    if not reference:
-        return
-    evidence.alone_with(contract.system, reference)
-    found = evidence.adopt(
-        run_id=desk.run.pk,
-        action_id=action.pk,
-        key=action.key,
-        system=contract.system,
-        reference=reference,
-    )
-    if found:
-        desk.run.evidence_waiting = True
-        after = {"reference": reference, "early": found}
-        desk.say("tool.callback.received", actor=entries.TOOL, step=action.step, after=after)
-
-
 # --- Reads before a call --------------------------------------------------------------------------------------
 
 
@@ -359,28 +347,8 @@ def queried(desk: Desk, seen: Queried) -> None:
     elif action.state == ActionState.UNKNOWN:
         settle(desk, action, seen.answer)
     elif action.state == ActionState.CONFIRMED and action.due_at is not None:
-        _decide_tie(desk, action, seen.answer)
+        decide_tie(desk, action, desk.contract(action), seen.answer)
     batch.derive_of(desk, action)
-
-
-def _decide_tie(desk: Desk, action: Action, answer: QueryAnswer) -> None:
-    """Of two opposite things said for one moment the system's own answer counts; a "no" is a late fact (law 9)."""
-    if answer.verdict is Verdict.NO_ANSWER:
-        ask_again(desk, action, desk.contract(action), answer)
-        return
-    desk.set(action, due_at=None)
-    desk.say(
-        "tool.execution.queried",
-        aside=True,
-        actor=entries.VALIDATOR,
-        step=action.step,
-        reason=short(answer.detail),
-        after={"verdict": answer.verdict.value, "because": "two opposite answers for the same moment"},
-    )
-    if answer.verdict is not Verdict.FOUND:
-        detail = f"{action.step} is said not to have happened: {answer.detail}"
-        linked = desk.run.finished_at is not None
-        desk.hand_over(Reason.LATE_FACT, action=action, detail=detail, actor=entries.VALIDATOR, linked=linked)
 
 
 def _fields(proof: Proof) -> dict[str, Json]:
