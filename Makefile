@@ -42,6 +42,10 @@ manage:  ## a management command on the demo's servers, whether a demo runs or n
 requirements: install  ## the table of requirements and the tests that prove them
 	@$(PY) manage.py requirements
 
+.PHONY: looks
+looks: install  ## accessibility of every page, in both lights and both languages
+	@exec env AMENDS_LOOKS=all $(PY) -m pytest tests/browser/test_looks.py
+
 .PHONY: shots
 shots: install  ## pictures of every screen of a running demo: URL=http://... INTO=folder
 	@exec $(PY) -m workbench.labs.shots $(URL) --into $(or $(INTO),shots)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import connection
+from redis.exceptions import RedisError
 
 from sagas.models import Reconciliation
 from sagas.readings import (
@@ -65,14 +66,14 @@ def waiting() -> Waiting:
     return Waiting(due=due, oldest_s=float(oldest), held=held)
 
 
-def broker_seen() -> BrokerSeen:
-    """What waits in the queue of the bells. Raises `RedisError` or `OSError` when the broker does not answer."""
-    with broker() as client:
-        memory = client.info("memory")
-        return BrokerSeen(
-            bells=int(client.llen(settings.CELERY_TASK_DEFAULT_QUEUE)),
-            policy=str(memory.get("maxmemory_policy", "")),
-        )
+def broker_seen() -> BrokerSeen | None:
+    """What waits in the queue of the bells; None when the broker cannot be reached."""
+    try:
+        with broker() as client:
+            policy = str(client.info("memory").get("maxmemory_policy", ""))
+            return BrokerSeen(bells=int(client.llen(settings.CELERY_TASK_DEFAULT_QUEUE)), policy=policy)
+    except (RedisError, OSError):
+        return None
 
 
 def outbox_seen() -> OutboxSeen:

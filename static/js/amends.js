@@ -108,7 +108,7 @@ async function openSheet(address) {
 
 // --- Keys: pick and move ----------------------------------------------------------------------------------
 
-const links = { g: { h: "/handoffs/", s: "/signoffs/", r: "/runs/" } };
+const links = { g: { h: "/handoffs/", s: "/signoffs/", r: "/runs/", w: "/workflows/", o: "/tools/", y: "/system/" } };
 let prefix = "";
 
 function move(selector, by) {

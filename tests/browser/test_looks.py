@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
 
 PHONE = {"viewport": {"width": 320, "height": 640}}
-PAGES = ("/handoffs/", "{case}", "{case}trail/", "/runs/", "/freeze/", "/account/", "/help/", "/nowhere/")
+PAGES = (
+    *(
+        "/handoffs/",
+        "{case}",
+        "{case}trail/",
+        "/signoffs/",
+        "/runs/",
+        "/freeze/",
+        "/account/",
+        "/help/",
+        "/nowhere/",
+    ),
+    *("/workflows/", "/workflows/orders/", "/tools/", "/tools/send_notice/", "/system/", "{run}"),
+)
+EVERY = os.environ.get("AMENDS_LOOKS") == "all"
+"""Set by `make looks`: every page in both lights, both languages. A sample otherwise."""
+SAMPLE = (
+    ("maya", "light", "/handoffs/"),
+    ("maya", "dark", "{case}"),
+    ("lin", "light", "{case}?act=escalate"),
+    ("maya", "light", "/freeze/"),
+    ("lin", "dark", "/workflows/orders/"),
+    ("maya", "light", "/tools/send_notice/"),
+    ("maya", "dark", "/system/"),
+    ("maya", "light", "{run}"),
+)
+WHOLE = tuple(
+    (who, scheme, path) for who in ("maya", "lin") for scheme in ("light", "dark") for path in PAGES
+)
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
-def test_b26_no_page_scrolls_sideways_at_320_pixels(open_as: OpenAs, case: str) -> None:
+def test_b26_no_page_scrolls_sideways_at_320_pixels(
+    open_as: OpenAs, case: str, unknown_notice: RunFacts
+) -> None:
     page = open_as("maya", "/handoffs/", **PHONE)
     wide = []
     for path in PAGES:
@@ -23,24 +56,19 @@ def test_b26_no_page_scrolls_sideways_at_320_pixels(open_as: OpenAs, case: str) 
             )[0]
             + "//"
             + page.url.split("/")[2]
-            + path.format(case=case)
+            + path.format(case=case, run=f"/runs/{unknown_notice.ref}/")
         )
         if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             wide.append(path)
     assert wide == []
 
 
-@pytest.mark.parametrize(
-    ("who", "scheme", "path"),
-    [
-        ("maya", "light", "/handoffs/"),
-        ("maya", "dark", "{case}"),
-        ("lin", "light", "{case}?act=escalate"),
-        ("maya", "light", "/freeze/"),
-    ],
-)
-def test_b25_axe_finds_nothing(open_as: OpenAs, case: str, who: str, scheme: str, path: str) -> None:
-    page = open_as(who, path.format(case=case), color_scheme=scheme)
+@pytest.mark.parametrize(("who", "scheme", "path"), WHOLE if EVERY else SAMPLE)
+def test_b25_axe_finds_nothing(
+    open_as: OpenAs, case: str, unknown_notice: RunFacts, who: str, scheme: str, path: str
+) -> None:
+    address = path.format(case=case, run=f"/runs/{unknown_notice.ref}/")
+    page = open_as(who, address, color_scheme=scheme)
     expect(page.get_by_role("main")).to_be_visible()
 
     found = Axe().run(page, options=RULES).response["violations"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from workbench.web.presenters.clock import seconds_words
 from workbench.web.presenters.words import Words
 
 _WIDTH = 120
@@ -60,3 +61,10 @@ def number(value: int) -> str:
 def counted(value: int, *, capped: bool) -> str:
     """A count, with a plus where counting stopped."""
     return _("{n} or more").format(n=number(value)) if capped else number(value)
+
+
+def milliseconds(mean: int | None) -> str:
+    """A mean duration in words, "" where nothing was answered."""
+    if mean is None or mean >= 1000:
+        return seconds_words(mean)
+    return _("{n} ms").format(n=mean)

@@ -132,9 +132,14 @@ def _nav(section: str, counts: Mapping[str, int], signoffs: int) -> tuple[NavGro
         count=capped(signoffs) if signoffs else "",
     )
     runs = NavLink(name=_("Runs"), url=reverse("runs"), icon="flow", current=section == "runs")
+    pages = (
+        ("workflows", _("Workflows"), "doc"),
+        ("tools", _("Tools"), "plug"),
+        ("system", _("System"), "pulse"),
+    )
     set_up = tuple(
         NavLink(name=name, url=reverse(page), icon=icon, current=section == page)
-        for page, name, icon in (("workflows", _("Workflows"), "doc"), ("tools", _("Tools"), "plug"))
+        for page, name, icon in pages
     )
     return (
         NavGroup(name=_("Work"), links=(handoffs, waiting, runs)),

@@ -24,7 +24,6 @@ from workbench.web.presenters.tools import (
     Readiness,
     frozen_by,
     key_words,
-    milliseconds,
     readiness_of,
 )
 from workbench.web.presenters.words import ClassWord, Words
@@ -274,7 +273,7 @@ def _shares(lately: CallsLately) -> tuple[Share, ...]:
 
 
 def _numbers(lately: CallsLately) -> Iterator[Line]:
-    mean = milliseconds(lately.mean_ms)
+    mean = shares.milliseconds(lately.mean_ms)
     yield Line(label=_("Mean answer time"), value=text.inert(mean or _("nothing answered")))
     found = _("{n} of {all}").format(n=shares.number(lately.found), all=shares.number(lately.unknown))
     yield Line(label=_("Unknown, found by query"), value=text.inert(found))

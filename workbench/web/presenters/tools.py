@@ -16,7 +16,6 @@ from tools.contract import Contract
 from tools.lint import Mark, readiness
 from tools.lint.readiness import TOO_MANY_OPEN
 from workbench.web.presenters import marks, shares, words
-from workbench.web.presenters.clock import seconds_words
 from workbench.web.presenters.words import ClassWord, Words
 
 
@@ -92,7 +91,7 @@ def _row(one: PublishedTool, lately: CallsLately, freezes: tuple[FreezeFacts, ..
         readiness=readiness_of(contract),
         calls=shares.counted(lately.calls, capped=lately.capped) if lately.calls else "",
         went=_went(lately),
-        mean=milliseconds(lately.mean_ms),
+        mean=shares.milliseconds(lately.mean_ms),
         workflows=one.workflows,
         frozen=bool(frozen_by(contract.tool, freezes)),
     )
@@ -125,13 +124,6 @@ def key_words(contract: Contract) -> Words:
 def frozen_by(tool: str, freezes: Iterable[FreezeFacts]) -> tuple[FreezeFacts, ...]:
     """The freezes that name this tool, or everything."""
     return tuple(one for one in freezes if one.applies_to in ("all", f"tool:{tool}"))
-
-
-def milliseconds(mean: int | None) -> str:
-    """A mean duration in words, "" where nothing was answered."""
-    if mean is None or mean >= 1000:
-        return seconds_words(mean)
-    return _("{n} ms").format(n=mean)
 
 
 def _went(lately: CallsLately) -> str:
