@@ -19,7 +19,6 @@ from sagas.errors import NotFound
 from sagas.escalation import Team
 from sagas.facts import (
     Actor,
-    EntryFacts,
     FreezeFacts,
     PreviewFacts,
     RunFacts,
@@ -144,6 +143,7 @@ __all__ = [
     "tool",
     "tool_versions",
     "tools",
+    "trail_of",
     "transaction",
     "unfreeze",
     "unknown_steps",
@@ -170,6 +170,8 @@ signoff_facts = queries.facts_of_permit
 handoff_facts = queries.facts_of_handoff
 now = queries.now
 runs = queries.runs
+entries = queries.entries
+trail_of = queries.trail_of
 workflows = catalogue.workflows
 workflow = catalogue.workflow
 workflow_versions = catalogue.workflow_versions
@@ -188,13 +190,6 @@ unknown_steps = vitals.unknown_steps
 outstanding = vitals.outstanding
 reconciliation_seen = vitals.reconciliation_seen
 database_seen = vitals.database_seen
-
-
-def entries(
-    run_ref: str, *, after_seq: int = 0, limit: int = 500, newest: bool = False
-) -> tuple[EntryFacts, ...]:
-    """The trail of a run in the order of writing; of a longer one its end where `newest`. Raises `NotFound`."""
-    return queries.entries(run_ref, after_seq=after_seq, limit=limit, newest=newest)
 
 
 def freezes() -> tuple[FreezeFacts, ...]:

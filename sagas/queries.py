@@ -46,6 +46,7 @@ from sagas.models import (
 )
 from sagas.picture import run_facts, with_history, without_secrets
 from sagas.published import contract_by_id
+from sagas.readings import TrailState
 from sagas.states import HandoffState, PermitState, ProposalState
 
 CAP = 1000
@@ -398,16 +399,59 @@ def _run_row(row: Run, open_refs: Mapping[int, str]) -> RunRow:
 
 
 def entries(
-    run_ref: str, *, after_seq: int = 0, limit: int = 500, newest: bool = False
+    run_ref: str,
+    *,
+    after_seq: int = 0,
+    limit: int = 500,
+    newest: bool = False,
+    step: str = "",
+    failures: bool = False,
 ) -> tuple[EntryFacts, ...]:
-    """The trail of a run in the order of writing; `newest` takes the last ones of what is too long."""
+    """The trail of a run in the order of writing; `newest` takes the last ones of what is too long.
+
+    `step` keeps what is about one step, `failures` what went wrong or came to a person. Raises `NotFound`.
+    """
     run = Run.objects.filter(ref=run_ref).only("pk").first()
     if run is None:
         raise NotFound("run", run_ref)
     rows = Entry.objects.filter(run_id=run.pk, seq__gt=after_seq)
+    if step:
+        rows = rows.filter(step=step)
+    if failures:
+        rows = rows.filter(name__in=FAILURES)
     if newest:
         return tuple(_entry(row) for row in reversed(rows.order_by("-seq")[:limit]))
     return tuple(_entry(row) for row in rows.order_by("seq")[:limit])
+
+
+FAILURES = (
+    "tool.execution.failed",
+    "tool.execution.unknown",
+    "tool.execution.partial",
+    "tool.compensation.failed",
+    "tool.compensation.unknown",
+    "human.handoff.started",
+    "reconciliation.drift",
+    "command.refused",
+)
+"""The entries that say that something went wrong, or that a person is needed."""
+
+
+def trail_of(run_ref: str) -> TrailState:
+    """How many entries a run has, and how far they have been published. Raises `NotFound`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT r.seq, (SELECT count(*) FROM sagas_outbox o WHERE o.run_id = r.id "
+            "               AND o.published_at IS NULL AND o.parked_at IS NULL), "
+            "(SELECT count(*) FROM sagas_outbox o WHERE o.run_id = r.id AND o.parked_at IS NOT NULL) "
+            "FROM sagas_run r WHERE r.ref = %s",
+            [run_ref],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise NotFound("run", run_ref)
+    entries, waiting, parked = row
+    return TrailState(entries=entries, waiting=waiting, parked=parked)
 
 
 def _entry(row: Entry) -> EntryFacts:

@@ -215,3 +215,12 @@ class DatabaseSeen:
     version: str
     connections: int
     allowed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrailState:
+    """A run's trail: how many entries it has, and how many parcels of them wait for the relay or were set aside."""
+
+    entries: int
+    waiting: int
+    parked: int

@@ -105,6 +105,7 @@ def test_fifty_of_a_thousand_rows_come_within_the_time_and_with_as_many_queries_
         ("/workflows/orders/", 14),
         ("/tools/", 12),
         ("/tools/send_notice/", 14),
+        ("/runs/{run}/", 34),
     ],
 )
 def test_a_page_asks_a_fixed_number_of_questions(
@@ -112,7 +113,7 @@ def test_a_page_asks_a_fixed_number_of_questions(
 ) -> None:
     assert unknown_notice.handoff is not None
 
-    asked, __ = cost(maya, path.format(ref=unknown_notice.handoff.ref))
+    asked, __ = cost(maya, path.format(ref=unknown_notice.handoff.ref, run=unknown_notice.ref))
 
     assert asked <= most
 

@@ -1,22 +1,29 @@
-"""Runs: the list, and one run as boxes, entries in the order written, and the facts an agent is given."""
+"""One run: its steps as boxes or page by page, entries in the order written, and the facts an agent is given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from sagas.facts import ActionFacts, EntryFacts, RunFacts, RunPage, RunRow, StripMark, WaiverFacts
+from sagas.facts import ActionFacts, EntryFacts, RunFacts, StripMark, WaiverFacts
+from sagas.readings import TrailState
 from sagas.states import FINAL_RUN_STATES, Direction
-from workbench.web.presenters import activity, items, marks, signoffs, steps, text, words
+from workbench.web.presenters import activity, items, marks, shares, signoffs, steps, text, words
 from workbench.web.presenters.activity import Told
 from workbench.web.presenters.case import Link, run_link, title
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.words import ClassWord, StateWord
+from workbench.web.presenters.workflows import Verdict
+
+STEPS = 50
+"""Steps on a page of a run that has more than fit as boxes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +31,10 @@ class Box:
     """One step as a box."""
 
     number: int
+    step: str
     tool: str
+    url: str
+    current: bool
     state: StateWord
     about: SafeString
     recovery: ClassWord
@@ -52,6 +62,50 @@ class Written:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What of a long run is asked for: entries after a number, of one step, only what failed; steps after one."""
+
+    after: int = 0
+    step: str = ""
+    failures: bool = False
+    steps_after: str = ""
+
+    def url(self, ref: str, **changed: object) -> str:
+        """The address of the page with something else asked for."""
+        said = {
+            "after": self.after,
+            "step": self.step,
+            "only": "failures" if self.failures else "",
+            "steps": self.steps_after,
+            **changed,
+        }
+        query = urlencode({name: value for name, value in said.items() if value})
+        return f"{reverse('run', args=[ref])}?{query}" if query else reverse("run", args=[ref])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """The steps shown: all as boxes, or of many a page in a table. `trouble_url` leads to the first in trouble."""
+
+    boxes: tuple[Box, ...]
+    table: bool
+    said: str
+    first_url: str
+    next_url: str
+    trouble_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Which entries are shown, and the addresses that show others."""
+
+    step: str
+    every_step_url: str
+    failures: bool
+    failures_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """The page of one run."""
 
@@ -62,9 +116,10 @@ class Run:
     started: str
     finished: str
     handoffs: tuple[Link, ...]
-    boxes: tuple[Box, ...]
+    shape: Steps
+    filters: Filters
     entries: tuple[Written, ...]
-    count: int
+    counted: str
     word: str
     started_by: str
     business_ref: str
@@ -75,6 +130,11 @@ class Run:
     effects_left: tuple[str, ...]
     intent: str
     next_url: str
+    first_url: str
+    saved: str
+    workflow_url: str = ""
+    check: Verdict | None = None
+    published: str = ""
     stop_url: str = ""
     stopped: str = ""
     signoffs: tuple[signoffs.Pending, ...] = ()
@@ -97,10 +157,13 @@ def run(
     full: bool,
     strip: Iterable[StripMark] = (),
     waivers: Iterable[WaiverFacts] = (),
+    asked: Asked = Asked(),
+    trail: TrailState | None = None,
+    check: Verdict | None = None,
 ) -> Run:
-    """One run; `full` when there are more entries than fit a page."""
-    url = reverse("run", args=[facts.ref])
+    """One run; `full` when there are more entries than fit a page, `check` where its workflow was published."""
     last = entries[-1].seq if entries else None
+    named = reverse("workflow-version", args=[facts.definition.name, facts.definition.version])
     return Run(
         ref=facts.ref,
         title=title(facts),
@@ -109,12 +172,15 @@ def run(
         started=clock.time(facts.started_at),
         finished=clock.time(facts.finished_at),
         handoffs=tuple(Link(ref=one.ref, url=reverse("case", args=[one.ref])) for one in facts.handoffs),
-        boxes=tuple(_box(action) for action in steps.current(facts)),
-        entries=tuple(
-            Written(told=activity.told(entry, reader=reader, clock=clock), step=entry.step)
-            for entry in entries
+        shape=_steps(facts, asked),
+        filters=Filters(
+            step=asked.step,
+            every_step_url=asked.url(facts.ref, step="", after=0),
+            failures=asked.failures,
+            failures_url=asked.url(facts.ref, only="" if asked.failures else "failures", after=0),
         ),
-        count=len(entries),
+        entries=tuple(_written(entries, reader, clock)),
+        counted=_counted(len(entries), trail),
         word=word,
         started_by=facts.started_by,
         business_ref=facts.business_ref,
@@ -124,7 +190,12 @@ def run(
         ends=tuple(end.title for end in facts.definition.end_states),
         effects_left=facts.effects_left,
         intent="" if facts.parent_ref else facts.intent,
-        next_url=f"{url}?{urlencode({'after': last})}" if full and last else "",
+        next_url=asked.url(facts.ref, after=last) if full and last else "",
+        first_url=asked.url(facts.ref, after=0) if asked.after else "",
+        saved=_saved(facts),
+        workflow_url=named if check is not None else "",
+        check=check,
+        published=_published(trail),
         stop_url=reverse("run-stop", args=[facts.ref]) if _can_be_stopped(facts) else "",
         stopped=_stopped(facts, clock),
         signoffs=signoffs.pending(facts.actions, clock),
@@ -161,88 +232,74 @@ def _waiver(one: WaiverFacts, clock: Clock) -> Waiver:
     )
 
 
-def _box(action: ActionFacts) -> Box:
+def _written(entries: Iterable[EntryFacts], reader: str, clock: Clock) -> Iterator[Written]:
+    """The entries in the order written; what the system did again and again with one step is one line."""
+    for step, same in groupby(entries, key=lambda entry: entry.step):
+        told = (activity.told(entry, reader=reader, clock=clock) for entry in same)
+        yield from (Written(told=one, step=step) for one in activity.folded(told))
+
+
+def _counted(shown: int, trail: TrailState | None) -> str:
+    if trail is None:
+        return shares.number(shown)
+    return _("{n} of {all}").format(n=shares.number(shown), all=shares.number(trail.entries))
+
+
+def _saved(facts: RunFacts) -> str:
+    """How many steps had the state before them saved."""
+    saved = sum(action.prior_state is not None for action in steps.current(facts))
+    return ngettext("of {n} step", "of {n} steps", saved).format(n=saved) if saved else ""
+
+
+def _published(trail: TrailState | None) -> str:
+    """How far the events have left."""
+    if trail is None:
+        return ""
+    if trail.parked:
+        return ngettext("{n} parcel set aside", "{n} parcels set aside", trail.parked).format(n=trail.parked)
+    if trail.waiting:
+        return ngettext("{n} parcel waits", "{n} parcels wait", trail.waiting).format(n=trail.waiting)
+    return _("all delivered")
+
+
+def _steps(facts: RunFacts, asked: Asked) -> Steps:
+    every = steps.current(facts)
+    if len(every) <= marks.LONGEST_STRIP:
+        boxes = tuple(_box(action, facts.ref, asked) for action in every)
+        return Steps(boxes=boxes, table=False, said="", first_url="", next_url="", trouble_url="")
+    begin = next((n for n, action in enumerate(every, 1) if action.step == asked.steps_after), 0)
+    page = every[begin : begin + STEPS]
+    trouble = next((n for n, action in enumerate(every) if steps.look_of(action).icon in _TROUBLE), None)
+    before = every[trouble - 1].step if trouble else ""
+    said = _("{first} to {last} of {all}").format(
+        first=begin + 1, last=begin + len(page), all=shares.number(len(every))
+    )
+    return Steps(
+        boxes=tuple(_box(action, facts.ref, asked) for action in page),
+        table=True,
+        said=said,
+        first_url=asked.url(facts.ref, steps="") if begin else "",
+        next_url=asked.url(facts.ref, steps=page[-1].step) if begin + STEPS < len(every) else "",
+        trouble_url="" if trouble is None else asked.url(facts.ref, steps=before),
+    )
+
+
+_TROUBLE = frozenset({"bad", "unk", "compfailed"})
+
+
+def _box(action: ActionFacts, ref: str, asked: Asked) -> Box:
     look = steps.look_of(action)
     detail = text.inert(action.provider_ref, 60) if action.provider_ref else text.inert(look.word)
     if action.error_class and look.icon != "ok":
         detail = text.inert(f"{steps.error_words(action.error_class)} {action.error_detail}".strip(), 90)
     return Box(
         number=action.position,
+        step=action.step,
         tool=action.tool,
+        url=asked.url(ref, step=action.step, after=0),
+        current=action.step == asked.step,
         state=look,
         about=detail,
         recovery=marks.recovery_of(action.contract),
         key=text.inert(action.key, 200),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One run of the list."""
-
-    ref: str
-    url: str
-    title: str
-    workflow: str
-    state: StateWord
-    started: str
-    business_ref: str
-    handoff: Link | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Only:
-    """Which runs are asked for: by a reference, by a workflow, by one version of it."""
-
-    search: str = ""
-    workflow: str = ""
-    version: int | None = None
-
-    @property
-    def said(self) -> str:
-        """The workflow as people write it, "" for all of them."""
-        return f"{self.workflow} v{self.version}" if self.version else self.workflow
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunList:
-    """The list, newest first. `all_url` leads to the runs of all workflows."""
-
-    rows: tuple[Row, ...]
-    only: Only
-    workflow_url: str
-    all_url: str
-    next_url: str
-    first_url: str
-
-
-def run_list(page: RunPage, *, only: Only, after: str, clock: Clock) -> RunList:
-    """A page of runs."""
-    return RunList(
-        rows=tuple(_row(row, clock) for row in page.rows),
-        only=only,
-        workflow_url=reverse("workflow", args=[only.workflow]) if only.workflow else "",
-        all_url=_address(Only(search=only.search)) if only.workflow else "",
-        next_url=_address(only, page.after) if page.after else "",
-        first_url=_address(only) if after else "",
-    )
-
-
-def _row(row: RunRow, clock: Clock) -> Row:
-    ref = row.handoff_ref
-    return Row(
-        ref=row.ref,
-        url=reverse("run", args=[row.ref]),
-        title=row.title or row.workflow,
-        workflow=f"{row.workflow} v{row.workflow_version}",
-        state=words.RUN_STATES[row.state],
-        started=clock.time(row.started_at),
-        business_ref=row.business_ref,
-        handoff=Link(ref=ref, url=reverse("case", args=[ref])) if ref else None,
-    )
-
-
-def _address(only: Only, after: str = "") -> str:
-    asked = {"q": only.search, "workflow": only.workflow, "version": only.version, "after": after}
-    said = urlencode({name: value for name, value in asked.items() if value})
-    return f"{reverse('runs')}?{said}" if said else reverse("runs")
