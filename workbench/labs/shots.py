@@ -33,7 +33,7 @@ def operator_screens(page: Page) -> Screens:
         "01-queue-closed": "/handoffs/?view=closed",
         "01-queue-empty": "/handoffs/?q=nothing+like+this",
         **{f"02-case-{name}": path for name, path in cases.items()},
-        "06-runs": "/runs/",
+        **set_up(page),
         "08-freeze": "/freeze/",
         "09-account": "/account/",
         "09-keys": "/help/",
@@ -52,11 +52,33 @@ def operator_screens(page: Page) -> Screens:
 
 
 def few_screens(page: Page) -> Screens:
-    """The queue and the cases that look most different."""
+    """The queue, the cases that look most different, and what is set up."""
     cases = kinds(page)
     chosen = {name: path for name, path in cases.items() if name.startswith(("relabel", "fulfil", "push"))}
     chosen = chosen or dict(list(cases.items())[:3])
-    return {"01-queue": "/handoffs/", **{f"02-case-{name}": path for name, path in chosen.items()}}
+    return {
+        "01-queue": "/handoffs/",
+        **{f"02-case-{name}": path for name, path in chosen.items()},
+        **set_up(page),
+        "09-account": "/account/",
+    }
+
+
+def set_up(page: Page) -> Screens:
+    """Runs, workflows, tools and the system: the lists, and of each one that has something to show."""
+    page.goto(f"{address(page)}/runs/?workflow=device_rollout")
+    long_run = page.locator(".rl .ttl").first
+    of_many = {"06-run-long": path_of(long_run.get_attribute("href"))} if long_run.count() else {}
+    return {
+        "06-runs": "/runs/",
+        "06-runs-of-workflow": "/runs/?workflow=order_fulfilment",
+        **of_many,
+        "06-workflows": "/workflows/",
+        "06-workflow": "/workflows/bank_opening/",
+        "06-tools": "/tools/",
+        "06-tool": "/tools/send_notice/",
+        "08-system": "/system/",
+    }
 
 
 def approver_screens(page: Page) -> Screens:
@@ -88,6 +110,8 @@ LOOKS = (
     Look(who="maya", screens=few_screens, size=DESK, suffix="-dark", scheme="dark"),
     Look(who="lin", screens=few_screens, size=DESK, suffix="-zh"),
     Look(who="maya", screens=few_screens, size=PHONE, suffix="-phone", full=True),
+    Look(who="priya", screens=approver_screens, size=DESK, suffix="-dark", scheme="dark"),
+    Look(who="priya", screens=approver_screens, size=PHONE, suffix="-phone", full=True),
 )
 
 
