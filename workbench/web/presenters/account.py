@@ -14,6 +14,7 @@ from workbench.queries.people import Person
 from workbench.roles import Role
 from workbench.web.forms import Choice, Field
 from workbench.web.presenters import words
+from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.words import Words
 
 
@@ -36,7 +37,13 @@ def zones() -> tuple[str, ...]:
 
 
 def page(
-    person: Person, *, errors: Mapping[str, Sequence[str]], draft: Mapping[str, str], kept: bool, lang: str
+    person: Person,
+    *,
+    errors: Mapping[str, Sequence[str]],
+    draft: Mapping[str, str],
+    kept: bool,
+    lang: str,
+    clock: Clock,
 ) -> Account:
     """What a person may choose, with what they have chosen or just tried to."""
     language = draft.get("language") or person.language
@@ -58,6 +65,7 @@ def page(
             label=_("Time zone"),
             kind="select",
             value=zone,
+            help=_("It is {time} there now.").format(time=clock.short(clock.now)),
             error=" ".join(errors.get("time_zone", ())),
             choices=tuple(Choice(value=name, label=name) for name in zones()),
         ),

@@ -34,7 +34,12 @@ def account(reader: Reader) -> HttpResponse:
             reader.person.refresh_from_db()
     language = translation.get_language() or "en"
     shown = words.page(
-        reader.person, errors=errors, draft=asked, kept="kept" in reader.request.GET, lang=language
+        reader.person,
+        errors=errors,
+        draft=asked,
+        kept="kept" in reader.request.GET,
+        lang=language,
+        clock=reader.clock,
     )
     return render(
         reader, "account/account.html", {"account": shown}, section="account", status=422 if errors else 200
