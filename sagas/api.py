@@ -26,6 +26,7 @@ from sagas.facts import (
     WaiverFacts,
 )
 from sagas.freezes import freeze, unfreeze
+from sagas.gates import gates
 from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
 from sagas.ledger import approvals, proposals
@@ -87,6 +88,7 @@ __all__ = [
     "entries",
     "freeze",
     "freezes",
+    "gates",
     "handoff_facts",
     "health",
     "level",

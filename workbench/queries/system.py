@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import DatabaseError, connection
 
 from sagas import api
+from sagas.facts import GateFacts
 from sagas.readings import (
     BrokerSeen,
     Counted,
@@ -64,6 +65,11 @@ def vitals(now: datetime) -> Vitals:
         reconciliation=reading.of(api.reconciliation_seen),
         alarms=reading.of(api.alarms),
     )
+
+
+def gates(now: datetime) -> Part[tuple[GateFacts, ...]]:
+    """The gates of the tools."""
+    return _Reading(now).of(api.gates)
 
 
 def providers(now: datetime) -> Part[tuple[SystemLately, ...]]:

@@ -54,6 +54,14 @@ REMEDIES: dict[str, Remedy] = {
         means=_("cases of a team are late and nobody of it holds a single one"),
         do=_("find out who is on duty there"),
     ),
+    "gate.paused": Remedy(
+        means=_("a tool refused our credential; nobody calls it"),
+        do=_("renew the credential, then open the tool on the page Freeze"),
+    ),
+    "gate.long_wait": Remedy(
+        means=_("calls have waited five minutes for their turn at a tool"),
+        do=_("manage.py gates shows which; its limit, or who floods it"),
+    ),
     "reconciliation.overdue": Remedy(
         means=_("no comparison for two hours"),
         do=_("the sweep; or manage.py reconcile by hand"),

@@ -46,7 +46,7 @@ RULES: dict[str, Rule] = {
     "W005": Rule(
         title=_("Value of a step that has not run yet"),
         harm=_("The step could never be called."),
-        fix=_("Bind to an earlier step, or change the order."),
+        fix=_("Bind to an earlier step outside the group, or change the order."),
     ),
     "W006": Rule(
         title=_("Pointer to where nothing is"),
@@ -114,6 +114,13 @@ RULES: dict[str, Rule] = {
         title=_("One retry rule for every failure"),
         harm=_("What was refused is hammered, and what may have happened is done again."),
         fix=_("Give each error class its own rule: how long each is worth repeating differs."),
+    ),
+    "W107": Rule(
+        title=_("Irreversible step beside a step that may turn the run back"),
+        harm=_(
+            "One step of the group fails while the other is out already: what was sent cannot be taken back."
+        ),
+        fix=_("Take it out of the group and put it behind, or send failures of the others to a person."),
     ),
     "W201": Rule(
         title=_("Irreversible step followed by a write"),

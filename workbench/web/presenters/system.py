@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas.api import Alarm
-from sagas.facts import FreezeFacts
+from sagas.facts import FreezeFacts, GateFacts
 from sagas.readings import (
     BrokerSeen,
     Counted,
@@ -28,6 +28,7 @@ from sagas.readings import (
 from workbench.queries.system import Part, Vitals
 from workbench.web.presenters import alarm_words, shares
 from workbench.web.presenters.clock import Clock, span_words
+from workbench.web.presenters.gates import GateRow, holding
 from workbench.web.presenters.shares import milliseconds
 from workbench.web.presenters.shell import freeze_what
 from workbench.web.presenters.words import Words
@@ -118,6 +119,8 @@ class System:
     workers_at: str
     freezes: tuple[FreezeRow, ...]
     held: str
+    gates: tuple[GateRow, ...] | None
+    gates_at: str
     providers: tuple[ProviderRow, ...] | None
     providers_at: str
     checked: str
@@ -126,6 +129,7 @@ class System:
 def system(
     seen: Vitals,
     providers: Part[tuple[SystemLately, ...]],
+    gates: Part[tuple[GateFacts, ...]],
     freezes: Iterable[FreezeFacts],
     *,
     clock: Clock,
@@ -141,6 +145,8 @@ def system(
         workers_at=clock.time(seen.workers.read_at),
         freezes=tuple(_freeze(one, clock) for one in in_force),
         held="" if waiting is None else _held(waiting),
+        gates=None if gates.value is None else holding(gates.value, clock),
+        gates_at=clock.time(gates.read_at),
         providers=None
         if providers.value is None
         else tuple(_provider(one, clock) for one in providers.value),

@@ -11,12 +11,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from sagas.facts import FreezeFacts
+from sagas.facts import FreezeFacts, GateFacts
 from sagas.readings import CallsLately, CataloguePage, PublishedTool, ToolUser, ToolVersion
 from tools.contract import Contract, HttpCall
 from tools.lint import Answer, Mark, readiness
 from workbench.web.presenters import marks, readiness_words, shares, steps, text, words
 from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.gates import gate_words
 from workbench.web.presenters.shares import Share
 from workbench.web.presenters.shell import freeze_what
 from workbench.web.presenters.steps import Line
@@ -89,6 +90,8 @@ class Tool:
     shares: tuple[Share, ...]
     numbers: tuple[Line, ...]
     frozen: tuple[str, ...]
+    gate: str
+    paused: bool
     freeze_url: str
     users: tuple[UsedBy, ...]
     more_users: int
@@ -104,6 +107,7 @@ def tool(
     *,
     freezes: Iterable[FreezeFacts],
     clock: Clock,
+    gate: GateFacts | None = None,
 ) -> Tool:
     """One version with everything known of it; the last seven days are those of all its versions."""
     contract = one.contract
@@ -132,6 +136,8 @@ def tool(
         shares=_shares(lately),
         numbers=tuple(_numbers(lately)),
         frozen=tuple(freeze_what(freeze) for freeze in frozen_by(name, freezes)),
+        gate=gate_words(gate, clock) if gate else "",
+        paused=gate is not None and gate.paused_at is not None,
         freeze_url=f"{reverse('freeze')}?{urlencode({'applies_to': f'tool:{name}'})}",
         users=tuple(_user(user) for user in listed),
         more_users=max(one.workflows - len(listed), 0),
@@ -144,7 +150,7 @@ def _question(answer: Answer) -> Question:
     looks = {
         Mark.ANSWERED: ("ok", _("answered")),
         Mark.WEAK: ("warn", _("answered weakly")),
-        Mark.OPEN: ("bad", _("open")),
+        Mark.OPEN: ("bad", _("not answered")),
     }
     icon, mark = looks[answer.mark]
     return Question(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -47,6 +47,7 @@ class Row:
     mean: str
     workflows: int
     frozen: bool
+    paused: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,7 @@ def tool_list(
     lately: Mapping[str, CallsLately],
     *,
     freezes: Iterable[FreezeFacts],
+    paused: Collection[str] = (),
     after: str,
 ) -> ToolList:
     """A page of tools."""
@@ -71,14 +73,18 @@ def tool_list(
     whole = not (after or page.after)
     count = ngettext("{n} tool.", "{n} tools.", len(page.rows)).format(n=len(page.rows))
     return ToolList(
-        rows=tuple(_row(one, lately.get(one.contract.tool, CallsLately()), in_force) for one in page.rows),
+        rows=tuple(
+            _row(one, lately.get(one.contract.tool, CallsLately()), in_force, paused) for one in page.rows
+        ),
         summary=count if whole else _("By name, {n} on this page.").format(n=len(page.rows)),
         next_url=f"{base}?{urlencode({'after': page.after})}" if page.after else "",
         first_url=base if after else "",
     )
 
 
-def _row(one: PublishedTool, lately: CallsLately, freezes: tuple[FreezeFacts, ...]) -> Row:
+def _row(
+    one: PublishedTool, lately: CallsLately, freezes: tuple[FreezeFacts, ...], paused: Collection[str]
+) -> Row:
     contract = one.contract
     return Row(
         name=contract.tool,
@@ -94,6 +100,7 @@ def _row(one: PublishedTool, lately: CallsLately, freezes: tuple[FreezeFacts, ..
         mean=shares.milliseconds(lately.mean_ms),
         workflows=one.workflows,
         frozen=bool(frozen_by(contract.tool, freezes)),
+        paused=contract.tool in paused,
     )
 
 

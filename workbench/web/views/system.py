@@ -17,7 +17,9 @@ from workbench.web.views.parts import freeze_banner
 def system(reader: Reader) -> HttpResponse:
     """Everything, read now."""
     now = reader.clock.now
-    shown = words.system(query.vitals(now), query.providers(now), reader.freezes, clock=reader.clock)
+    shown = words.system(
+        query.vitals(now), query.providers(now), query.gates(now), reader.freezes, clock=reader.clock
+    )
     return render(reader, "system/system.html", {"system": shown}, section="system")
 
 

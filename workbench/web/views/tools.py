@@ -25,7 +25,8 @@ def tools(reader: Reader) -> HttpResponse:
     after = reader.request.GET.get("after", "")[:200]
     page = api.tools(after=after, limit=PAGE)
     lately = api.calls_lately([one.contract.tool for one in page.rows], newest=NEWEST)
-    shown = words.tool_list(page, lately, freezes=reader.freezes, after=after)
+    paused = frozenset(gate.tool for gate in api.gates() if gate.paused_at is not None)
+    shown = words.tool_list(page, lately, freezes=reader.freezes, paused=paused, after=after)
     return render(reader, "tools/list.html", {"tools": shown}, section="tools")
 
 
@@ -44,5 +45,6 @@ def tool(reader: Reader, name: str, version: int | None = None) -> HttpResponse:
         api.calls_lately([name]).get(name, CallsLately()),
         freezes=reader.freezes,
         clock=reader.clock,
+        gate=next((one for one in api.gates() if one.tool == name), None),
     )
     return render(reader, "tools/tool.html", {"tool": shown}, section="tools")
