@@ -62,6 +62,18 @@ REMEDIES: dict[str, Remedy] = {
         means=_("calls have waited five minutes for their turn at a tool"),
         do=_("manage.py gates shows which; its limit, or who floods it"),
     ),
+    "worker.deaf": Remedy(
+        means=_(
+            "the broker takes bells and nobody hears them for a minute; or one of several workers has heard none for a few minutes while the others do"
+        ),
+        do=_(
+            "restart the worker (ears in manage.py health workers, below). Nothing is lost: the sweep drains by itself meanwhile. A worker that was killed the hard way counts for a quarter of an hour"
+        ),
+    ),
+    "callback.unmatched": Remedy(
+        means=_("a callback has fitted no call of ours for ten minutes; it is kept, and counts for a week"),
+        do=_("ask its sender what it is about; look for a run that was started elsewhere"),
+    ),
     "reconciliation.overdue": Remedy(
         means=_("no comparison for two hours"),
         do=_("the sweep; or manage.py reconcile by hand"),
