@@ -76,7 +76,7 @@ def facts_of_handoff(handoff_ref: str) -> RunFacts:
 
 
 def _picture(run: Run, handoff_id: int | None) -> RunFacts:
-    now, freezes, _ = in_force()
+    now, freezes, *_ = in_force()
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
     if handoff_id is not None:
         # A closed handoff is asked for by name: nothing else may lead the picture then.

@@ -31,14 +31,6 @@ def unknown_here(contract: Contract) -> str:
     return f"{contract.tool} is not available in this release: the system {contract.system} has no address"
 
 
-def withdrawn() -> dict[tuple[str, int], str]:
-    """Every contract version that no call may go out under, with the reason that was given; there are few, if any."""
-    rows = Retirement.objects.filter(kind=CONTRACT, withdrawn=True, lifted_at=None)
-    return {
-        (name, version): reason for name, version, reason in rows.values_list("name", "version", "reason")
-    }
-
-
 def in_force(kind: str, name: str, version: int) -> Retirement | None:
     """The retirement of this version, None while it may be used."""
     return Retirement.objects.filter(kind=kind, name=name, version=version, lifted_at=None).first()

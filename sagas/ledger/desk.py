@@ -6,6 +6,7 @@ because the database guard asks for the entry when the row changes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -83,7 +84,7 @@ class Desk:
     seen_version: int = 0
     due_at: datetime | None = None
     held: bool = False
-    withdrawn: dict[tuple[str, int], str] | None = None
+    withdrawn: dict[tuple[str, int], str] = field(default_factory=dict)
     gated: frozenset[str] = frozenset()
     _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
@@ -529,12 +530,14 @@ def this_transaction() -> int:
         return int(cursor.fetchone()[0])
 
 
-def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str]]:
-    """The database's now, the freezes in force and the tools whose gate is not simply open, in one statement."""
+def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[tuple[str, int], str]]:
+    """Now, the freezes in force, the tools whose gate is not simply open, the withdrawn contracts; in one statement."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at, "
-            "ARRAY(SELECT tool FROM sagas_gate WHERE paused_at IS NOT NULL OR pace IS NOT NULL) "
+            "ARRAY(SELECT tool FROM sagas_gate WHERE paused_at IS NOT NULL OR pace IS NOT NULL), "
+            "(SELECT jsonb_agg(jsonb_build_array(r.name, r.version, r.reason)) FROM sagas_retirement r "
+            "WHERE r.kind = 'contract' AND r.withdrawn AND r.lifted_at IS NULL)::text "
             "FROM (SELECT 1) one LEFT JOIN sagas_freeze f ON f.lifted_at IS NULL ORDER BY f.id"
         )
         rows = cursor.fetchall()
@@ -543,12 +546,13 @@ def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str]]:
         for row in rows
         if row[1] is not None
     )
-    return rows[0][0], freezes, frozenset(rows[0][7])
+    withdrawn = {(name, version): reason for name, version, reason in json.loads(rows[0][8] or "[]")}
+    return rows[0][0], freezes, frozenset(rows[0][7]), withdrawn
 
 
 def load(run: Run, *, author: Author | None = None) -> Desk:
     """Everything of a run whose lock is held."""
-    now, freezes, gated = in_force()
+    now, freezes, gated, withdrawn = in_force()
     actions = list(Action.objects.filter(run=run).order_by("position", "id"))
     compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
@@ -560,6 +564,7 @@ def load(run: Run, *, author: Author | None = None) -> Desk:
     if any(row.state != HandoffState.RESOLVED for row in handoffs):
         desk.proposals = list(Proposal.objects.filter(run=run, state=ProposalState.OPEN))
     desk.seen_version, desk._first_seq, desk.gated = run.version, run.seq, gated
+    desk.withdrawn = withdrawn
     return desk
 
 

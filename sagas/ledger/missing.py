@@ -28,11 +28,9 @@ def handed_over(desk: Desk, decision: planner.Decision) -> bool:
 
 
 def why_not(desk: Desk, contract: Contract) -> str:
-    """Why no call may go out under this contract now, as a sentence; "" if one may. One read for a whole transaction."""
+    """Why no call may go out under this contract now, as a sentence; "" if one may."""
     if why := reach.unknown_here(contract):
         return why
-    if desk.withdrawn is None:
-        desk.withdrawn = reach.withdrawn()
     reason = desk.withdrawn.get((contract.tool, contract.version))
     return "" if reason is None else f"version {contract.version} of {contract.tool} was withdrawn: {reason}"
 
