@@ -64,10 +64,13 @@ REMEDIES: dict[str, Remedy] = {
     ),
     "worker.deaf": Remedy(
         means=_(
-            "the broker takes bells and nobody hears them for a minute; or one of several workers has heard none for a few minutes while the others do"
+            "the broker takes bells and nobody hears them for a minute; "
+            "or one of several workers has heard none for a few minutes while the others do"
         ),
         do=_(
-            "restart the worker (ears in manage.py health workers, below). Nothing is lost: the sweep drains by itself meanwhile. A worker that was killed the hard way counts for a quarter of an hour"
+            "restart the worker (ears in manage.py health workers, below). "
+            "Nothing is lost: the sweep drains by itself meanwhile. "
+            "A worker that was killed the hard way counts for a quarter of an hour"
         ),
     ),
     "callback.unmatched": Remedy(
