@@ -283,7 +283,8 @@ class RunFacts:
     """Everything known of one run at `now` (database clock). `version` rises with every change people can see.
 
     `parent_ref` is the run that this one is a remedy for, `remedies` are those started for this one. `starter` is the id
-    of whoever started it; `turned_back_by` names the person, agent or system that began the compensation.
+    of whoever started it; `turned_back_by` names the person, agent or system that began the compensation. `whole` False:
+    of a large run only the actions that the next decision needs.
     """
 
     id: int
@@ -320,6 +321,7 @@ class RunFacts:
     definition_id: int = 0
     parent_ref: str = ""
     remedies: tuple[str, ...] = ()
+    whole: bool = True
 
     def action(self, step: str) -> ActionFacts:
         """The current generation of a step. Raises KeyError."""

@@ -40,6 +40,8 @@ def run_facts(
     now: datetime,
     permits: Iterable[Permit] = (),
     proposals: Iterable[Proposal] = (),
+    *,
+    whole: bool = True,
 ) -> RunFacts:
     """The picture of a run. Of several handoffs the open one leads, else the newest."""
     permits = list(permits)
@@ -81,6 +83,7 @@ def run_facts(
         freezes=freezes,
         now=now,
         proposal=next((proposal_facts(row) for row in proposals if row.state == ProposalState.OPEN), None),
+        whole=whole,
     )
 
 

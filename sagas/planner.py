@@ -143,6 +143,11 @@ class Finish:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReadOn:
+    """The picture is a part of the run, and what follows depends on what is not in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Wait:
     """Nothing to do until `until`; None = until something happens. `held`: a freeze keeps it."""
 
@@ -165,6 +170,7 @@ type Decision = (
     | LapseApproval
     | HandOver
     | Finish
+    | ReadOn
     | Wait
 )
 
@@ -318,6 +324,8 @@ def _forward(facts: RunFacts, out: frozenset[int], flying: frozenset[int]) -> De
             return _first(found, flying)
     if out:
         return Wait(until=None)
+    if not facts.whole:
+        return ReadOn()
     accepted = any(action.state is ActionState.ACCEPTED for action in current(facts))
     return Finish(state=RunState.CLOSED_ACCEPTED if accepted else RunState.COMPLETED)
 
@@ -591,6 +599,8 @@ def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
                 and ordered(later.compensation)
                 for later in remaining[remaining.index(action) + 1 :]
             ):
+                if not facts.whole:
+                    return ReadOn()
                 return HandOver(reason=_without_compensation(action), action=action)
             continue
         match compensation.state:
@@ -613,6 +623,8 @@ def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:
                 continue
             case _:
                 return HandOver(reason=Reason.NO_COMPENSATION, action=action)
+    if not facts.whole:
+        return ReadOn()
     left = effects_left(facts)
     if left and all(action.state is ActionState.ACCEPTED for action in left):
         return Finish(state=RunState.CLOSED_ACCEPTED)

@@ -54,11 +54,18 @@ def pinned(definition_id: int, tool: str) -> tuple[int, Contract]:
     return pk, _contract(pk)
 
 
+@lru_cache(maxsize=256)
+def effective_contracts(definition_id: int) -> tuple[int, ...]:
+    """The pinned contract versions of a definition whose calls have an effect; cached likewise."""
+    return tuple(pk for pk in _pins(definition_id).values() if _contract(pk).has_effect)
+
+
 def forget() -> None:
     """Empty the caches; only tests that rebuild the database need it."""
     _contract.cache_clear()
     _definition.cache_clear()
     _pins.cache_clear()
+    effective_contracts.cache_clear()
 
 
 def named_tools(contract: Contract) -> Iterator[str]:

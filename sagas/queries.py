@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q, QuerySet
 
+from sagas import planner
 from sagas.errors import NotFound
 from sagas.facts import (
     Counts,
@@ -97,6 +98,8 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
     )
     if run.parent_id is not None:
         facts = replace(facts, parent_ref=Run.objects.values_list("ref", flat=True).get(pk=run.parent_id))
+    # Of a large run the row keeps what was left when it was last read whole; here it is whole.
+    facts = replace(facts, effects_left=tuple(action.step for action in planner.effects_left(facts)))
     remedies = Run.objects.filter(parent=run).order_by("id").values_list("ref", flat=True)
     facts = replace(facts, remedies=tuple(remedies))
     return with_history(

@@ -126,6 +126,11 @@ class Definition:
         return tuple(tuple(step for _, step in front) for _, front in together)
 
     @cached_property
+    def held(self) -> tuple[str, ...]:
+        """The ids of the steps that are held back until all others are settled."""
+        return tuple(step.id for step in self.steps if step.held)
+
+    @cached_property
     def _by_id(self) -> Mapping[str, tuple[int, Step]]:
         return {step.id: (number, step) for number, front in enumerate(self.fronts) for step in front}
 

@@ -81,7 +81,7 @@ def _claim_next(
         if not rows:
             return None
         taken.append(rows[0])
-        desk = load(rows[0])
+        desk = load(rows[0], whole=False)
         if not _still_free(owner):
             return None
         claimed = desk.run
@@ -119,7 +119,7 @@ def put_off(run_id: int) -> None:
 
 def claim_run(run_id: int, owner: str) -> tuple[Claim, Order] | None:
     """Claim one named run if it is due and free; for tests and the one-run driver."""
-    with durable(), opened(run_id) as desk:
+    with durable(), opened(run_id, whole=False) as desk:
         run = desk.run
         if run.owner or run.due_at is None or run.due_at > desk.now or not _still_free(owner):
             return None
@@ -147,7 +147,7 @@ def advance(
     `out`: the actions that something else of this run is still out for. `seen` None: nothing came, time has passed.
     `last`: order nothing more and give the run back, due at once, once nothing is out any more.
     """
-    with durable(), opened(claim.run_id) as desk:
+    with durable(), opened(claim.run_id, whole=False) as desk:
         if _held(desk, claim):
             return _record_and_step(desk, claim, seen, last, out)
         if seen is not None and late.keep(desk, seen):
@@ -300,6 +300,8 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | A
         case planner.Finish(state=state):
             desk.finish(state)
             return Done(due_at=None)
+        case planner.ReadOn():
+            desk.read_on()
         case planner.Wait(until=until, held=held):
             desk.held = held
             return Done(due_at=until)
@@ -323,7 +325,7 @@ def _prepare(desk: Desk, action: Action) -> None:
         return
     if action.args is None:
         try:
-            args = bind(dict(step.args), desk.scope(action))
+            args = bind(dict(step.args), desk.scope(action, step.args))
         except Unbindable as error:
             settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, str(error), entries.PLANNER)
             return
@@ -439,7 +441,9 @@ def _ask_prior(desk: Desk, action: Action) -> Call | Ask | None:
     assert prior is not None  # noqa: S101  the planner looked
     step = desk.definition.step(action.step)
     try:
-        args = action.args if action.args is not None else bind(dict(step.args), desk.scope(action))
+        args = (
+            action.args if action.args is not None else bind(dict(step.args), desk.scope(action, step.args))
+        )
         read = bind(dict(prior.args), {**desk.scope(action), "args": args})
     except Unbindable as error:
         settle.reject(desk, action, "refuse", ErrorClass.VALIDATION, str(error), entries.PLANNER)
@@ -514,6 +518,7 @@ def turn_back(desk: Desk, reason: str, actor: Actor) -> None:
     desk.run.direction = Direction.UNDO.value
     desk.run.turned_back_by, desk.run.turned_back_at = actor.name, desk.now
     faultpoints.mark("turn_back", run=desk.run.ref)
+    desk.read_all()
     desk.say("run.turned_back", actor=actor, reason=reason)
     for row in desk.actions:
         if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):

@@ -74,7 +74,7 @@ def unroll(desk: Desk, whole: Action, contract: Contract, step: Step) -> None:
 
     The loop itself makes no call: it counts as sent while its items go out. Raises `NotABatch`, `Unbindable`.
     """
-    listed = bind(step.each, desk.scope(whole))
+    listed = bind(step.each, desk.scope(whole, step.each))
     if not isinstance(listed, list):
         raise NotABatch("what the step is to be made for each of is not a list")
     rows = [

@@ -20,6 +20,7 @@ from sagas.entries import EntryRow
 from sagas.errors import ClaimLost, IllegalMove, NotFound
 from sagas.escalation import next_alert, schedule
 from sagas.facts import Actor, FreezeFacts, RunFacts
+from sagas.ledger import window
 from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Proposal, Question, Run
 from sagas.picture import run_facts
 from sagas.published import contract_by_id, definition_by_id, pinned
@@ -40,7 +41,7 @@ from sagas.teams import team_named
 from sagas.tx import lock_freeze_shared
 from tools.bindings import bind
 from tools.canonical import fingerprint
-from tools.contract import Contract, Json, Who
+from tools.contract import Contract, Json
 from tools.definition import Definition
 
 type Row = Action | Compensation | Handoff | Permit | Proposal
@@ -82,13 +83,14 @@ class Desk:
     author: Author | None = None
     proposals: list[Proposal] = field(default_factory=list)
     seen_version: int = 0
+    whole: bool = True
     due_at: datetime | None = None
     held: bool = False
     withdrawn: dict[tuple[str, int], str] = field(default_factory=dict)
     gated: frozenset[str] = frozenset()
     _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
-    _updates: list[tuple[Any, dict[str, Any], int]] = field(default_factory=list)
+    _updates: list[_Update] = field(default_factory=list)
     _first_seq: int = 0
     _finished: RunState | None = None
     _closed_by: Actor = entries.PLANNER
@@ -119,14 +121,39 @@ class Desk:
             self.now,
             self.permits,
             self.proposals,
+            whole=self.whole,
         )
+
+    def read_on(self) -> None:
+        """Put the next rows of a large run on the desk, and all of them once there are no next ones."""
+        self._take(window.further(self.run, [row.pk for row in self.actions]))
+
+    def read_all(self) -> None:
+        """Put every row of the run on the desk: for its end, for a person, and for whatever looks back."""
+        if not self.whole:
+            self._take(window.everything(self.run))
+
+    def _take(self, rows: window.Rows) -> None:
+        """Rows that are on the desk already stay as they are, moves of this transaction included."""
+        known = {row.pk for row in self.actions}
+        self.actions += [row for row in rows.actions if row.pk not in known]
+        self.actions.sort(key=lambda row: (row.position, row.pk))
+        for compensation in rows.compensations:
+            self.compensations.setdefault(compensation.action_id, compensation)
+        signed = {row.pk for row in self.permits}
+        self.permits += [row for row in rows.permits if row.pk not in signed]
+        self.permits.sort(key=lambda row: row.pk)
+        self.whole = rows.whole
 
     def action(self, action_id: int) -> Action:
         """An action of this run by id. Raises `NotFound`."""
-        for row in self.actions:
-            if row.pk == action_id:
-                return row
-        raise NotFound("action", str(action_id))
+        found = next((row for row in self.actions if row.pk == action_id), None)
+        if found is None and not self.whole:
+            self.read_all()
+            return self.action(action_id)
+        if found is None:
+            raise NotFound("action", str(action_id))
+        return found
 
     def items(self, action: Action) -> list[Action]:
         """The items of a call over many, in their order; empty for a plain call."""
@@ -153,15 +180,15 @@ class Desk:
         """The verdict of one person that waits for a second one."""
         return next((row for row in self.proposals if row.state == ProposalState.OPEN), None)
 
-    def scope(self, action: Action) -> dict[str, Json]:
-        """What bindings of this action may read (tools.bindings)."""
+    def scope(self, action: Action, *templates: Json) -> dict[str, Json]:
+        """What bindings of this action may read (tools.bindings); of other steps, what these templates name."""
         if action.parent_id is not None:
-            whole = self.scope(self.action(action.parent_id))
+            whole = self.scope(self.action(action.parent_id), *templates)
             own = {"item": self._part(action), "result": action.result, "prior": action.prior_state}
             if self.definition.step(action.step).each is not None:
                 own["args"] = action.args  # a call of its own; the part of a call over many has none
             return {**whole, **own, "key": action.key, "forward_key": action.key}
-        scope: dict[str, Json] = {
+        return {
             "input": self.run.input,
             "args": action.args,
             "result": action.result,
@@ -169,21 +196,23 @@ class Desk:
             "key": action.key,
             "forward_key": action.key,
             "run": {"ref": self.run.ref, "business_ref": self.run.business_ref},
+            **self._values(window.steps_named(templates)),
         }
-        for other in self.actions:
-            if other.state == ActionState.SUPERSEDED or other.item:
-                continue
-            scope[f"steps.{other.step}.result"] = other.result
-            scope[f"steps.{other.step}.args"] = other.args
-            scope[f"steps.{other.step}.prior"] = other.prior_state
-        return scope
+
+    def _values(self, steps: set[str]) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for row in self.actions if steps else ():
+            if row.step in steps and row.state != ActionState.SUPERSEDED and not row.item:
+                found |= window.values_of(row.step, row.result, row.args, row.prior_state)
+        unread = {step for step in steps if f"steps.{step}.result" not in found}
+        return found if self.whole or not unread else {**window.values(self.run, unread), **found}
 
     def _part(self, item: Action) -> Json:
         """What an item stands for: its part of the call over many, or its element of the list of a loop."""
         step = self.definition.step(item.step)
         if step.each is None or item.parent_id is None:
             return item.args
-        listed = bind(step.each, self.scope(self.action(item.parent_id)))
+        listed = bind(step.each, self.scope(self.action(item.parent_id), step.each))
         return listed[int(item.item) - 1]
 
     # --- Writing -------------------------------------------------------------------------------------------
@@ -266,6 +295,7 @@ class Desk:
 
     def finish(self, state: RunState, *, actor: Actor = entries.PLANNER) -> None:
         """Set the run's end state; registered compensations are voided, what never started is skipped."""
+        self.read_all()
         for row in self.actions:
             if row.state in (ActionState.NOT_STARTED, ActionState.PREPARED):
                 self.move(row, "skip", ActionState.SKIPPED, actor=actor)
@@ -290,6 +320,8 @@ class Desk:
             "detail": detail[:500],
         }
         handoff = self.linked_handoff if linked else self.handoff
+        if handoff is None:
+            self.read_all()
         faultpoints.mark("handoff", run=self.run.ref, tool=params["tool"])
         if handoff is None:
             # An earlier handoff may have been resolved in this very transaction: only one is ever open.
@@ -406,7 +438,8 @@ class Desk:
         if target != before:
             self._enter(before, target)
         run.state = target.value
-        run.effects_left = [action.step for action in planner.effects_left(self.facts())]
+        if self.whole:
+            run.effects_left = [action.step for action in planner.effects_left(self.facts())]
         if target in FINAL_RUN_STATES and run.finished_at is None:
             run.finished_at = self.now
         if release:
@@ -419,6 +452,7 @@ class Desk:
         row = self.proposal
         if row is None:
             return
+        self.read_all()
         after: Json = {"ref": row.ref, "verb": row.verb}
         if row.expires_at <= self.now:
             self.move(row, "lapse", ProposalState.EXPIRED, actor=entries.PLANNER, after=after)
@@ -432,7 +466,8 @@ class Desk:
             verb = run_verb(before, target)
         except KeyError as error:
             raise IllegalMove(str(error)) from None
-        left = [action.step for action in planner.effects_left(self.facts())]
+        final = target in FINAL_RUN_STATES
+        left = [action.step for action in planner.effects_left(self.facts())] if final else []
         self.say(
             move(Machine.RUN, verb, before, target).entry,
             actor=self._closed_by,
@@ -441,18 +476,18 @@ class Desk:
             object_version=self.run.version,
             source=before.value,
             target=target.value,
-            after={"effects_left": left} if target in FINAL_RUN_STATES else None,
+            after={"effects_left": left} if final else None,
         )
 
     def _refresh_handoffs(self) -> None:
         if not self._changed or not self.handoffs:
             return
-        facts = self.facts()
         over = self._finished or self.run.finished_at
         row = self.handoff or self.linked_handoff or (self.handoffs[-1] if over else None)
         if row is None:
             return
-        changes = summary.columns(facts)
+        self.read_all()
+        changes = summary.columns(self.facts())
         for name, value in changes.items():
             setattr(row, name, value)
         self._updates.append((row, {**changes, "changed_xid": this_transaction()}, row.version))
@@ -489,10 +524,11 @@ class Desk:
         with connection.cursor() as cursor:
             entries.insert(cursor, self._entries)
         self._entries.clear()
-        for row, columns, version in self._updates:
-            updated = type(row).objects.filter(pk=row.pk, version=version).update(**columns)
-            if updated != 1:
-                raise ClaimLost(f"{row} changed under the run's lock")
+        for rows, columns, version in _alike(self._updates):
+            kind = type(rows[0])
+            updated = kind.objects.filter(pk__in=[row.pk for row in rows], version=version).update(**columns)
+            if updated != len(rows):
+                raise ClaimLost(f"{rows[0]} changed under the run's lock")
         self._updates.clear()
 
     def _step_of(self, row: Row) -> str:
@@ -514,6 +550,26 @@ def basis(facts: RunFacts) -> str:
         for unit in planner.units(facts)
     ]
     return fingerprint([facts.handoff.id if facts.handoff else 0, facts.direction.value, seen])
+
+
+type _Update = tuple[Any, dict[str, Any], int]
+
+
+def _alike(updates: list[_Update]) -> Iterator[tuple[list[Any], dict[str, Any], int]]:
+    """Updates in their order, neighbours that write the same to different rows of a kind as one statement."""
+    rows: dict[int, Any] = {}
+    for number, (row, columns, version) in enumerate(updates):
+        rows[row.pk] = row
+        following = updates[number + 1] if number + 1 < len(updates) else None
+        alike = (
+            following is not None
+            and type(following[0]) is type(row)
+            and following[1:] == (columns, version)
+            and following[0].pk not in rows
+        )
+        if not alike:
+            yield list(rows.values()), columns, version
+            rows = {}
 
 
 def _fingerprint(run: Run, reason: Reason, action: Action | None) -> str:
@@ -550,17 +606,15 @@ def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[
     return rows[0][0], freezes, frozenset(rows[0][7]), withdrawn
 
 
-def load(run: Run, *, author: Author | None = None) -> Desk:
-    """Everything of a run whose lock is held."""
+def load(run: Run, *, author: Author | None = None, whole: bool = True) -> Desk:
+    """A run whose lock is held with all of its rows, or with those that the next decision needs."""
     now, freezes, gated, withdrawn = in_force()
-    actions = list(Action.objects.filter(run=run).order_by("position", "id"))
-    compensations = {row.action_id: row for row in Compensation.objects.filter(run=run).order_by("id")}
+    rows = window.everything(run) if whole else window.for_decision(run)
+    compensations = {row.action_id: row for row in rows.compensations}
     handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
-    signed = any(row.who == Who.APPROVAL for row in compensations.values()) or any(
-        contract_by_id(row.contract_id).require_confirmation for row in actions
+    desk = Desk(
+        run, rows.actions, compensations, handoffs, rows.permits, freezes, now, author, whole=rows.whole
     )
-    permits = list(Permit.objects.filter(run=run).order_by("id")) if signed else []
-    desk = Desk(run, actions, compensations, handoffs, permits, freezes, now, author)
     if any(row.state != HandoffState.RESOLVED for row in handoffs):
         desk.proposals = list(Proposal.objects.filter(run=run, state=ProposalState.OPEN))
     desk.seen_version, desk._first_seq, desk.gated = run.version, run.seq, gated
@@ -569,13 +623,13 @@ def load(run: Run, *, author: Author | None = None) -> Desk:
 
 
 @contextmanager
-def opened(run_id: int, *, author: Author | None = None) -> Iterator[Desk]:
+def opened(run_id: int, *, author: Author | None = None, whole: bool = True) -> Iterator[Desk]:
     """Lock freeze and run, in this order, and load the rest (engine.md, section 1). The caller closes the desk.
 
-    Raises `NotFound`.
+    `whole` False: only what the next decision needs. Raises `NotFound`.
     """
     lock_freeze_shared()
     run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
     if run is None:
         raise NotFound("run", str(run_id))
-    yield load(run, author=author)
+    yield load(run, author=author, whole=whole)

@@ -24,7 +24,7 @@ def begin(desk: Desk, end_state: EndState, *, actor: Actor) -> Run:
     """
     handoff = desk.handoff
     start_key = f"follow-up:{desk.run.ref}:{handoff.ref if handoff else ''}"
-    scope = desk.scope(desk.actions[0])
+    scope = desk.scope(desk.actions[0], *(follow_up.args for follow_up in end_state.follow_ups))
     steps: list[Json] = [
         {
             "id": follow_up.id,

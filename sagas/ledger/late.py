@@ -108,6 +108,7 @@ def _went_on(desk: Desk, action: Action) -> bool:
 
     What went out at the same time is not later.
     """
+    desk.read_all()
     final, order = desk.run.finished_at is not None, desk.definition.front_of
     return final or any(row.sent_at for row in desk.actions if order(row.step) > order(action.step))
 

@@ -113,7 +113,7 @@ def bury(owner: str) -> int:
 
 
 def _free(run_id: int, owner: str) -> bool:
-    with durable(), opened(run_id) as desk:
+    with durable(), opened(run_id, whole=False) as desk:
         if desk.run.owner != owner or not Worker.objects.filter(pk=owner, ended_at__isnull=False).exists():
             return False
         desk.run.fence += 1
@@ -130,7 +130,7 @@ def abandon(claim: Claim, seen: Seen | None) -> None:
     Due again after a pause that grows with the deliveries, so that a run that always fails does not spin.
     """
     faultpoints.reach("abandon.begun", run=claim.run_ref)
-    with durable(), opened(claim.run_id) as desk:
+    with durable(), opened(claim.run_id, whole=False) as desk:
         if desk.run.owner != claim.owner or desk.run.fence != claim.fence:
             return
         desk.run.fence += 1

@@ -15,7 +15,7 @@ class Action(models.Model):
     of this generation is still unknown, so that a refusal of the repeat proves nothing.
     """
 
-    run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="actions")
+    run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="actions", db_index=False)
     parent = models.ForeignKey("sagas.Action", null=True, on_delete=models.PROTECT, related_name="items")
     contract = models.ForeignKey("sagas.ContractVersion", on_delete=models.PROTECT, db_index=False)
     step = models.TextField()
@@ -66,6 +66,23 @@ class Action(models.Model):
                 fields=["unknown_since"],
                 name="action_unknown",
                 condition=models.Q(unknown_since__isnull=False),
+            ),
+            # What a step of a large run reads instead of all of its rows (sagas.ledger.window).
+            models.Index(
+                fields=["run"],
+                name="action_open",
+                condition=models.Q(state__in=["prepared", "sent", "unknown", "partial", "rejected"]),
+            ),
+            models.Index(
+                fields=["run"],
+                name="action_disputed",
+                condition=models.Q(state="confirmed", due_at__isnull=False),
+            ),
+            models.Index(
+                fields=["run", "position"], name="action_next", condition=models.Q(state="not_started")
+            ),
+            models.Index(
+                fields=["run", "confirm_seq"], name="action_standing", condition=models.Q(state="confirmed")
             ),
         ]
 

@@ -49,6 +49,11 @@ class Compensation(models.Model):
                 condition=models.Q(state__in=["due", "awaiting_approval", "sent", "unknown", "failed"]),
             ),
             models.Index(fields=["contract", "id"], name="compensation_of_contract"),
+            models.Index(
+                fields=["run"],
+                name="compensation_open",
+                condition=models.Q(state__in=["due", "awaiting_approval", "sent", "unknown", "failed"]),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from sagas.planner import (
     Lose,
     Prepare,
     Query,
+    ReadOn,
     ReadPrior,
     Resend,
     Send,
@@ -47,6 +48,8 @@ def said(decision: Decision) -> str:
             return f"send again: {about.step}"
         case Query(action=about, compensation=made_up):
             return f"query{' compensation' if made_up else ''}: {about.step}"
+        case ReadOn():
+            return "read on"
         case _:
             return f"{type(decision).__name__.lower()}: {decision.action.step}"
 
@@ -458,6 +461,25 @@ def test_a_person_is_asked_about_a_refusal_once_its_group_has_answered() -> None
     assert said(decide(facts, frozenset({1}))) == "wait: for nothing"
     idle = replace(facts, actions=(action(1, "prepared"), refused, THIRD))
     assert said(decide(idle)) == "hand over: rejected (create_shipment)"
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (run(*DONE, whole=False), "read on"),
+        (run(*DONE, action(3, N), whole=False), "prepare: send_notice"),
+        (run(*DONE, action(3, "unknown"), whole=False), "query: send_notice"),
+        (run(action(1, R), whole=False), "turnback: reserve_stock"),
+        (run(DONE[1], back=True, whole=False), "turn: create_shipment"),
+        (run(action(1, "compensated", "confirmed"), back=True, whole=False), "read on"),
+        # Whether somebody ordered what lies before the pivot is not known from this part.
+        (run(action(3, C), back=True, whole=False), "read on"),
+    ],
+)
+def test_a_part_of_a_run_is_enough_for_the_next_step_and_never_for_the_end(
+    facts: RunFacts, expected: str
+) -> None:
+    assert said(decide(facts)) == expected
 
 
 def test_a_large_group_goes_out_a_few_at_a_time() -> None:
