@@ -106,7 +106,7 @@ def definition(name: str, steps: int, *, refused: bool) -> Json:
 
 
 def drive(arena: Arena, name: str, steps: int, *, refused: bool, say: Say) -> Course:
-    """Start the run, watch it to its end and take its figures from the trail. Raises `AssertionError` if it went wrong."""
+    """Start the run, watch it to its end, take its figures from the trail. Raises `AssertionError` if it went wrong."""
     document = definition_from_document(definition(name, steps, refused=refused))
     api.publish_definition(document, actor=PUBLISHER)
     began = time.monotonic()
