@@ -12,7 +12,6 @@ import pytest
 from sagas import api
 from sagas.ledger import window
 from sagas.ledger.start import run_ref
-from sagas.states import RunState
 from tests.integration.sagas.conftest import AGENT
 from tests.integration.sagas.stage import INPUTS, Stage, stage
 from tests.integration.sagas.trips import publish as publish_trips
@@ -79,7 +78,8 @@ def test_a_run_that_is_read_in_part_leaves_the_same_trail(both_ways: Stage, flow
     whole, narrow = (both_ways.facts(9_200_000 + 100 * kind + flow) for kind in (0, 1))
 
     assert narrow.state is whole.state
-    assert narrow.effects_left == whole.effects_left or whole.state not in ("handoff", *FINAL)
+    # In a group what answers first is confirmed first.
+    assert sorted(narrow.effects_left) == sorted(whole.effects_left)
     assert [(a.step, a.state, a.confirm_seq is None) for a in narrow.actions] == [
         (a.step, a.state, a.confirm_seq is None) for a in whole.actions
     ]
@@ -91,6 +91,3 @@ def test_a_run_that_is_read_in_part_leaves_the_same_trail(both_ways: Stage, flow
         for told in [one for one in trail if one[0] == "tool.execution.queried"]:
             del trail[told]
     assert trails[0] == trails[1]
-
-
-FINAL = (RunState.COMPLETED, RunState.COMPENSATED, RunState.FAILED_CLEAN)
