@@ -25,11 +25,13 @@ class Command(BaseCommand):
     help = "Measure the product at work and compare the figures with their limits."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        """A subcommand for each thing that is measured."""
         found = parser.add_subparsers(dest="what", required=True)
         for name, door in doors().items():
             door.arguments(found.add_parser(name, help=door.help))
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Measure it and tell."""
         if not doors()[options["what"]].run(options, self._say):
             raise CommandError("The figures are not within their limits.")
 
