@@ -62,6 +62,11 @@ _CHECKS: tuple[tuple[str, str], ...] = (
         "handoff.late",
         "SELECT count(*), min(due_at) FROM sagas_handoff WHERE state <> 'resolved' AND due_at < now_()",
     ),
+    (
+        "run.quarantined",
+        "SELECT count(*), min(quarantined_at) FROM sagas_run WHERE quarantined_at IS NOT NULL "
+        "AND finished_at IS NULL",
+    ),
     ("gate.paused", "SELECT count(*), min(paused_at) FROM sagas_gate WHERE paused_at IS NOT NULL"),
     (
         "gate.long_wait",

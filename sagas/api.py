@@ -13,6 +13,7 @@ from django.db import connection
 
 from sagas import catalogue, faultpoints, lately, planner, queries, vitals
 from sagas import entries as _entries
+from sagas import freezes as _freezes
 from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
@@ -25,8 +26,8 @@ from sagas.facts import (
     TeamQueue,
     WaiverFacts,
 )
-from sagas.freezes import freeze, unfreeze
-from sagas.gates import gates
+from sagas.freezes import ask_to_lift, freeze, is_place, keep_frozen, unfreeze
+from sagas.gates import gates, open_gate
 from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
 from sagas.ledger import approvals, proposals
@@ -59,7 +60,7 @@ from sagas.summary import counts, done, elements, level, mark_word, question, st
 from sagas.teamfile import read_team
 from sagas.teams import queues, store_team
 from sagas.tx import durable as transaction
-from sagas.tx import retrying
+from sagas.tx import lock_freeze, retrying
 from tools import lint
 from tools.contract import Contract, Json
 from tools.definition import Definition
@@ -76,6 +77,7 @@ __all__ = [
     "Received",
     "Team",
     "alarms",
+    "ask_to_lift",
     "broker_policy",
     "broker_seen",
     "calls_lately",
@@ -87,10 +89,14 @@ __all__ = [
     "elements",
     "entries",
     "freeze",
+    "freeze_reach",
     "freezes",
     "gates",
     "handoff_facts",
     "health",
+    "hold_freezes",
+    "is_place",
+    "keep_frozen",
     "level",
     "log",
     "look",
@@ -102,6 +108,7 @@ __all__ = [
     "next_allowed",
     "now",
     "obstacle",
+    "open_gate",
     "outbox_seen",
     "outstanding",
     "owns_tables",
@@ -192,6 +199,10 @@ unknown_steps = vitals.unknown_steps
 outstanding = vitals.outstanding
 reconciliation_seen = vitals.reconciliation_seen
 database_seen = vitals.database_seen
+
+
+freeze_reach = _freezes.reach
+hold_freezes = lock_freeze
 
 
 def freezes() -> tuple[FreezeFacts, ...]:

@@ -20,10 +20,10 @@ import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
-from sagas import faultpoints, gates
+from sagas import faultpoints, gates, lanes
 from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
-from sagas.ledger import ears, workers
+from sagas.ledger import ears, quarantine, workers
 from sagas.ledger.asking import DISPATCH_WINDOW_S
 from sagas.looking import look_at, version_in
 from sagas.orders import (
@@ -38,6 +38,7 @@ from sagas.orders import (
     Purpose,
     Queried,
     Queue,
+    Room,
     Seen,
     Together,
     Waiting,
@@ -63,9 +64,6 @@ LINGER_S = 1.0
 
 IN_FLIGHT = 8
 """Runs that one drain drives at the same time."""
-
-NEW_WORK_EVERY = 4
-"""One claim in so many takes what has waited longest, so that a flood of recoveries keeps room for new runs."""
 
 
 def perform(order: Call | Ask | Queue, world: World) -> Seen:
@@ -162,25 +160,33 @@ def _query_by_looking(order: Ask, world: World) -> QueryAnswer:
     return QueryAnswer(verdict=verdict, detail=f"{seen.text}: {seen.detail}", result=seen.body)
 
 
-def drive(claim: Claim, order: Order, world: World, *, over: Callable[[], bool] = lambda: False) -> None:
+def drive(
+    claim: Claim,
+    order: Order,
+    world: World,
+    *,
+    over: Callable[[], bool] = lambda: False,
+    room: Room | None = None,
+) -> None:
     """Drive one claimed run until nothing is to be done, the claim is lost, or `over` says that time is up.
 
     Then what is in flight is waited for and recorded, nothing more is ordered, and the run is due for anybody.
+    `room`: the slots for its calls.
     """
     with Hands(world) as hands:
         while not isinstance(order, Done):
             seen = hands.work(order)
             try:
-                order = retrying(partial(ledger.advance, claim, seen, last=over(), out=hands.out))
+                order = retrying(partial(ledger.advance, claim, seen, last=over(), out=hands.out, room=room))
             except ClaimLost:
                 log.info("claim.lost", run=claim.run_ref, fence=claim.fence)
                 break
-            except Exception:
+            except Exception as error:
                 # Whether that commit was applied is not known. What was seen is kept as evidence and what may have
                 # been marked as sent becomes unknown: the write is never repeated blindly, the call never at all.
                 log.exception("advance.failed", run=claim.run_ref)
                 close_old_connections()
-                retrying(partial(workers.abandon, claim, seen))
+                retrying(partial(workers.abandon, claim, seen, why=repr(error)))
                 break
             if isinstance(seen, Answered) and seen.call.contract.rate.at_once is not None:
                 retrying(partial(gates.hand_out, seen.call.contract.tool))  # there is room for the next one
@@ -258,7 +264,8 @@ class Drain:
         self.world = World(settings.TOOL_SYSTEMS)
         self.stopping = threading.Event()
         self.broken = threading.Event()
-        self._claims = itertools.count(1)
+        self._claims = itertools.count()
+        self._slots = _Slots(slow=max(in_flight // 4, 1))
         self._pool = ThreadPoolExecutor(in_flight, thread_name_prefix=f"drive-{kind}")
 
     def run(
@@ -330,18 +337,13 @@ class Drain:
         a run, however large.
         """
         close_old_connections()
-        run = ""
+        run, seat = "", _Seat(self._slots)
         try:
             try:
-                begun_first = next(self._claims) % NEW_WORK_EVERY != 0
-                found = retrying(
-                    lambda: ledger.claim_next(
-                        self.owner, not_due_before=not_due_before, begun_first=begun_first
-                    )
-                )
+                found = retrying(partial(self._claim, not_due_before, seat))
             except CannotStep as error:
                 log.exception("step.impossible", run=error.ref)
-                ledger.put_off(error.run_id)
+                quarantine.put_off(error.run_id, repr(error.__cause__))
                 return True
             finally:
                 claimed.set()
@@ -350,7 +352,7 @@ class Drain:
             claim, order = found
             run = claim.run_ref
             faultpoints.reach("pool.claimed", run=run)
-            drive(claim, order, self.world, over=over)
+            drive(claim, order, self.world, over=over, room=seat)
             return True
         except Exception:
             # Not even giving the run back worked (no database?): the lease runs out and recovery takes it.
@@ -358,7 +360,55 @@ class Drain:
             self.broken.set()
             return False
         finally:
+            seat.leave()
             connection.close()
+
+    def _claim(self, not_due_before: timedelta, seat: _Seat) -> tuple[Claim, Order] | None:
+        """Claims of one process come one after the other, so that a slot seen free is still free after it."""
+        slots = self._slots
+        lanes_now = lanes.order(next(self._claims), slow=slots.slow > 0, alone=slots.alone > 0)
+        found = ledger.claim_next(self.owner, not_due_before=not_due_before, lanes=lanes_now, room=seat)
+        if found is not None and found[0].lane is lanes.Lane.ALONE:
+            seat.alone()
+        return found
+
+
+class _Slots:
+    """How many slots for long calls and for suspects this process has left. The others are its threads themselves."""
+
+    def __init__(self, *, slow: int, alone: int = 1) -> None:
+        self.slow, self.alone = slow, alone
+        self.lock = threading.Lock()
+
+
+class _Seat:
+    """What one run has of the slots, until it is given back."""
+
+    def __init__(self, slots: _Slots) -> None:
+        self._slots = slots
+        self._slow = self._alone = 0
+
+    def take(self, contract: Contract) -> bool:
+        """Whether there is a slot for a call under this contract."""
+        if contract.limits.total_s <= lanes.SLOW_OVER_S or self._slow:
+            return True
+        with self._slots.lock:
+            if self._slots.slow <= 0:
+                return False
+            self._slots.slow, self._slow = self._slots.slow - 1, 1
+        return True
+
+    def alone(self) -> None:
+        """Take the slot for suspects."""
+        with self._slots.lock:
+            self._slots.alone, self._alone = self._slots.alone - 1, 1
+
+    def leave(self) -> None:
+        """Give everything back."""
+        with self._slots.lock:
+            self._slots.slow += self._slow
+            self._slots.alone += self._alone
+            self._slow = self._alone = 0
 
 
 def drain_due(kind: str = "worker", *, stopping: Callable[[], bool] = lambda: False) -> int:

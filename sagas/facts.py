@@ -259,6 +259,18 @@ class FreezeFacts:
     reason: str
     by: str
     at: datetime
+    lift_asked_by: str = ""
+    lift_asked_by_name: str = ""
+    lift_asked_at: datetime | None = None
+    lift_reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreezeReach:
+    """What a freeze would stop just now: runs that are not at their end. Calls in flight it cannot stop any more."""
+
+    runs: int
+    in_flight: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,6 +325,7 @@ class RunFacts:
     handoff: HandoffFacts | None
     freezes: tuple[FreezeFacts, ...]
     now: datetime
+    quarantined: bool = False
     handoffs: tuple[HandoffFacts, ...] = ()
     proposal: ProposalFacts | None = None
     starter: str = ""

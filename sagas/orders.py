@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
+from sagas.lanes import Lane
 from tools.contract import Condition, Contract, Json
 from tools.outcome import Outcome, QueryAnswer
 
@@ -19,6 +21,7 @@ class Claim:
     run_ref: str
     owner: str
     fence: int
+    lane: Lane = Lane.AGAIN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,14 @@ class Call:
     scope: Mapping[str, Json]
     reads: Mapping[str, Contract] = field(default_factory=dict)
     committing_since: float = 0.0
+
+
+class Room(Protocol):
+    """The slots of the process that works on a run."""
+
+    def take(self, contract: Contract) -> bool:
+        """Whether there is one for a call under this contract; it is kept until the run is given back."""
+        ...
 
 
 class Purpose(StrEnum):

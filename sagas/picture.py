@@ -81,6 +81,7 @@ def run_facts(
         handoff=leading or (handed[-1] if handed else None),
         handoffs=handed,
         freezes=freezes,
+        quarantined=run.quarantined_at is not None,
         now=now,
         proposal=next((proposal_facts(row) for row in proposals if row.state == ProposalState.OPEN), None),
         whole=whole,

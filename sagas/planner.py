@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sagas.facts import ActionFacts, CompensationFacts, PermitFacts, RunFacts
+from sagas.facts import ActionFacts, CompensationFacts, FreezeFacts, PermitFacts, RunFacts
 from sagas.reasons import Reason
 from sagas.states import (
     FINAL_RUN_STATES,
@@ -149,10 +149,11 @@ class ReadOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Nothing to do until `until`; None = until something happens. `held`: a freeze keeps it."""
+    """Nothing to do until `until`; None = until something happens. `held`: a freeze keeps it, the one `by` number."""
 
     until: datetime | None
     held: bool = False
+    by: int | None = None
 
 
 type Decision = (
@@ -255,6 +256,8 @@ def decide(
 
     `parked`: those that wait for their turn at a gate, as if nothing could be done about them just now.
     """
+    if facts.quarantined:
+        return Wait(until=None)
     actions = units(facts)
     disputed = [action for action in actions if is_disputed(action) and action.id not in out | parked]
     if due := [action for action in disputed if action.due_at is not None and action.due_at <= facts.now]:
@@ -303,7 +306,8 @@ def _first(found: list[Decision], flying: frozenset[int]) -> Decision:
     if person is not None and not flying:
         return person
     waits = [one for one in found if isinstance(one, Wait)]
-    return Wait(until=_earliest(one.until for one in waits), held=any(one.held for one in waits))
+    by = next((one.by for one in waits if one.held), None)
+    return Wait(until=_earliest(one.until for one in waits), held=any(one.held for one in waits), by=by)
 
 
 # --- Forward ------------------------------------------------------------------------------------------------
@@ -425,8 +429,8 @@ def _before_sending(facts: RunFacts, action: ActionFacts) -> Decision | None:
     """What must come before the call: its time, the end of a freeze, a fresh prior state."""
     if action.due_at is not None and action.due_at > facts.now:
         return Wait(until=action.due_at)
-    if frozen(facts, action.tool, compensating=False):
-        return Wait(until=None, held=True)
+    if (held := _held(facts, action.tool)) is not None:
+        return held
     prior = action.contract.prior_state
     if prior is not None and not _prior_is_fresh(facts, action, prior.max_age_s):
         return ReadPrior(action=action)
@@ -507,8 +511,7 @@ def _settle(facts: RunFacts, action: ActionFacts) -> Decision:
     """Only evidence settles `unknown` (law 4): the query, or a repeat under a key that is honoured and kept."""
     due = action.due_at is None or action.due_at <= facts.now
     if action.repeat_ordered and can_repeat(facts, action):
-        held = frozen(facts, action.tool, compensating=False)
-        return Wait(until=None, held=True) if held else Send(action=action, again=True)
+        return _held(facts, action.tool) or Send(action=action, again=True)
     if action.contract.status_query is not None:
         if _recovery_is_over(facts, action.unknown_since):
             return HandOver(reason=Reason.UNKNOWN_UNRESOLVED, action=action, detail=action.error_detail)
@@ -516,8 +519,8 @@ def _settle(facts: RunFacts, action: ActionFacts) -> Decision:
     if can_repeat(facts, action):
         if not due:
             return Wait(until=action.due_at)
-        if frozen(facts, action.tool, compensating=False):
-            return Wait(until=None, held=True)
+        if (held := _held(facts, action.tool)) is not None:
+            return held
         return Send(action=action, again=True)
     return HandOver(reason=Reason.UNKNOWN_WITHOUT_QUERY, action=action, detail=action.error_detail)
 
@@ -649,8 +652,8 @@ def _due(facts: RunFacts, action: ActionFacts, compensation: CompensationFacts) 
         return first
     if compensation.who == Who.HUMAN and not ordered(compensation):
         return HandOver(reason=Reason.PIVOT, action=action)
-    if frozen(facts, compensation.tool, compensating=True):
-        return Wait(until=None, held=True)
+    if (held := _held(facts, compensation.tool, compensating=True)) is not None:
+        return held
     return Check(action=action, compensation=compensation)
 
 
@@ -757,11 +760,20 @@ def backoff(retry: RetryRule, tries: int) -> timedelta:
 
 def frozen(facts: RunFacts, tool: str, *, compensating: bool) -> bool:
     """Whether a freeze in force stops this call. Status queries are never asked about: they always go on (S4-1)."""
+    return _freeze_on(facts, tool, compensating) is not None
+
+
+def _freeze_on(facts: RunFacts, tool: str, compensating: bool) -> FreezeFacts | None:
     names = {"all", f"tool:{tool}", f"workflow:{facts.definition.name}", f"team:{facts.team}"}
-    return any(
-        freeze.applies_to in names and (not compensating or freeze.scope in ("writes", "everything"))
-        for freeze in facts.freezes
-    )
+    for freeze in facts.freezes:
+        if freeze.applies_to in names and (not compensating or freeze.scope in ("writes", "everything")):
+            return freeze
+    return None
+
+
+def _held(facts: RunFacts, tool: str, *, compensating: bool = False) -> Wait | None:
+    freeze = _freeze_on(facts, tool, compensating)
+    return None if freeze is None else Wait(until=None, held=True, by=freeze.id)
 
 
 def declared_compensation(action: ActionFacts) -> Compensation:

@@ -18,7 +18,7 @@ from django.db import DatabaseError, close_old_connections, connection
 from sagas import alarms, faultpoints, gates, reconcile
 from sagas.entries import engine
 from sagas.executor import Drain
-from sagas.ledger import alerts, ears, workers
+from sagas.ledger import alerts, ears, quarantine, workers
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Handoff
 from sagas.relay import ring
@@ -175,6 +175,7 @@ class Sweep:
         if time.monotonic() < self._next_watch:
             return
         self._next_watch = time.monotonic() + WATCH_EVERY_S
+        quarantine.hand_over_rest()
         for alarm in alarms.in_force():
             if alarm.code != "worker.none":  # drains come and go with the work; the sweep itself is alive
                 log.error("alarm", code=alarm.code, count=alarm.count, since=str(alarm.since or ""))

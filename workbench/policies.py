@@ -248,6 +248,14 @@ def holder(facts: RunFacts) -> HandoffFacts | None:
     return handoff if in_force else None
 
 
+def why_not_lift(*, actor: Actor, freeze: FreezeFacts) -> Refusal | None:
+    """Why this person may not be the second of the two who lift a freeze; None where nobody has asked yet."""
+    if freeze.lift_asked_at is None or freeze.lift_asked_by != actor.id:
+        return None
+    text = _("You asked to lift this freeze. It takes a second person; until then it stays in force.")
+    return Refusal(answer=Answer.FORBIDDEN, code="own_word", sentence=Sentence(text))
+
+
 def freeze_on(facts: RunFacts, verb: str, step: str = "") -> FreezeFacts | None:
     """The freeze that stops `verb` on this case, if any: status queries and remarks always go on (law 12)."""
     stopped_by = _scopes_that_stop(verb, facts.direction)

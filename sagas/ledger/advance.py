@@ -7,7 +7,7 @@ in this commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -18,6 +18,7 @@ from django.db import InterfaceError, OperationalError, connection
 from sagas import entries, faultpoints, planner
 from sagas.errors import CannotStep, ClaimLost
 from sagas.facts import Actor
+from sagas.lanes import EVERY, Lane
 from sagas.ledger import approvals, batch, compensate, late, missing, settle, turns
 from sagas.ledger.desk import Desk, load, opened
 from sagas.models import Action, Attempt, Compensation, Run
@@ -34,6 +35,7 @@ from sagas.orders import (
     Queried,
     Queue,
     Queued,
+    Room,
     Seen,
     Together,
     Waiting,
@@ -52,17 +54,21 @@ _READ_AGAIN_S = 1.0
 
 
 def claim_next(
-    owner: str, *, not_due_before: timedelta = timedelta(0), begun_first: bool = True
+    owner: str,
+    *,
+    not_due_before: timedelta = timedelta(0),
+    lanes: Sequence[Lane] = EVERY,
+    room: Room | None = None,
 ) -> tuple[Claim, Order] | None:
-    """Claim the run that has been due longest and take its first step, in one commit. None: nothing is due.
+    """Claim the run that has been due longest in the first lane with any, and take its first step, in one commit.
 
-    `not_due_before`: leave alone what has been due for less than this; the sweep drains only what nobody took.
-    `begun_first`: commands, compensations, queries and retries go before new runs (engine.md, section 4).
+    None: nothing is due. `not_due_before`: leave alone what has been due for less than this; the sweep drains only
+    what nobody took. `room`: the slots of whoever works on it.
     Raises `CannotStep` for a run whose step broke for a reason of its own; nothing of it was written.
     """
     taken: list[Run] = []
     try:
-        return _claim_next(owner, not_due_before, begun_first, taken)
+        return _claim_next(owner, not_due_before, lanes, room, taken)
     except (OperationalError, InterfaceError):
         raise  # the database's trouble, not the run's
     except Exception as error:
@@ -72,49 +78,50 @@ def claim_next(
 
 
 def _claim_next(
-    owner: str, not_due_before: timedelta, begun_first: bool, taken: list[Run]
+    owner: str, not_due_before: timedelta, lanes: Sequence[Lane], room: Room | None, taken: list[Run]
 ) -> tuple[Claim, Order] | None:
     with durable():
         lock_freeze_shared()
-        rows = _lock_due(not_due_before, begun=True) if begun_first else []
-        rows = rows or _lock_due(not_due_before, begun=False)
-        if not rows:
+        row = _lock_due(not_due_before, lanes)
+        if row is None:
             return None
-        taken.append(rows[0])
-        desk = load(rows[0], whole=False)
+        taken.append(row)
+        desk = load(row, whole=False)
         if not _still_free(owner):
             return None
-        claimed = desk.run
+        claimed, lane = desk.run, Lane(row.lane)
         claimed.owner, claimed.fence, claimed.due_at, claimed.held = owner, claimed.fence + 1, None, False
         claimed.deliveries += 1
-        claim = Claim(run_id=claimed.pk, run_ref=claimed.ref, owner=owner, fence=claimed.fence)
+        claim = Claim(run_id=claimed.pk, run_ref=claimed.ref, owner=owner, fence=claimed.fence, lane=lane)
         faultpoints.mark("claim", run=claimed.ref)
-        return claim, _step(desk, claim)
+        return claim, _step(desk, claim, room=room)
 
 
-def _lock_due(not_due_before: timedelta, *, begun: bool) -> list[Run]:
-    """The due run that has waited longest and that nobody holds, under its lock; none or one."""
-    # `= ANY(ARRAY(...))`: with `IN (...)` an analysed table makes the sub-select claim far more than one row.
-    return list(
-        Run.objects.raw(
-            "SELECT * FROM sagas_run WHERE id = ANY(ARRAY("
-            "  SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() - %s"
-            "  AND (NOT %s OR deliveries > 0)"
-            "  ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)) FOR NO KEY UPDATE",
-            [not_due_before, begun],
-        )
-    )
-
-
-def put_off(run_id: int) -> None:
-    """Leave a run that cannot be stepped for later, so that it holds up no other; longer with every delivery."""
+def _lock_due(not_due_before: timedelta, lanes: Sequence[Lane]) -> Run | None:
+    """The due run that has waited longest in the first lane that has one nobody holds, under its lock."""
+    for_s = not_due_before.total_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE sagas_run SET deliveries = deliveries + 1, "
-            "due_at = now_() + least(0.5 * (deliveries + 1), 60) * interval '1 second' "
-            "WHERE id = %s AND owner = '' AND due_at IS NOT NULL",
-            [run_id],
-        )
+        cursor.execute(_LANES_DUE, [[int(lane) for lane in lanes], for_s])
+        due = set(cursor.fetchone()[0])
+    for lane in lanes:
+        if lane in due and (found := list(Run.objects.raw(_FIRST_DUE, [int(lane), for_s]))):
+            return found[0]
+    return None
+
+
+# The time is read once, so that it can be the bound of an index: `now_()` by itself is asked anew for every row.
+_LANES_DUE = """
+SELECT ARRAY(SELECT lane FROM unnest(%s::int[]) lanes(lane) WHERE EXISTS (
+  SELECT 1 FROM sagas_run r WHERE r.due_at IS NOT NULL AND r.lane = lanes.lane
+  AND r.due_at <= (SELECT now_()) - make_interval(secs => %s)))
+"""
+# `= ANY(ARRAY(...))`: with `IN (...)` an analysed table makes the sub-select claim far more than one row.
+_FIRST_DUE = """
+SELECT * FROM sagas_run WHERE id = ANY(ARRAY(
+  SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND lane = %s
+  AND due_at <= (SELECT now_()) - make_interval(secs => %s)
+  ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)) FOR NO KEY UPDATE
+"""
 
 
 def claim_run(run_id: int, owner: str) -> tuple[Claim, Order] | None:
@@ -140,7 +147,12 @@ def _still_free(owner: str) -> bool:
 
 
 def advance(
-    claim: Claim, seen: Seen | None, *, last: bool = False, out: frozenset[int] = frozenset()
+    claim: Claim,
+    seen: Seen | None,
+    *,
+    last: bool = False,
+    out: frozenset[int] = frozenset(),
+    room: Room | None = None,
 ) -> Order:
     """Record what was seen and go on. Raises `ClaimLost` after keeping the result as evidence.
 
@@ -149,7 +161,7 @@ def advance(
     """
     with durable(), opened(claim.run_id, whole=False) as desk:
         if _held(desk, claim):
-            return _record_and_step(desk, claim, seen, last, out)
+            return _record_and_step(desk, claim, seen, last, out, room)
         if seen is not None and late.keep(desk, seen):
             desk.due_at, desk.held = desk.run.due_at, desk.run.held
             if not desk.run.owner:
@@ -162,7 +174,9 @@ def _held(desk: Desk, claim: Claim) -> bool:
     return desk.run.owner == claim.owner and desk.run.fence == claim.fence
 
 
-def _record_and_step(desk: Desk, claim: Claim, seen: Seen | None, last: bool, out: frozenset[int]) -> Order:
+def _record_and_step(
+    desk: Desk, claim: Claim, seen: Seen | None, last: bool, out: frozenset[int], room: Room | None
+) -> Order:
     ordered: Call | None = None
     match seen:
         case None:
@@ -196,14 +210,20 @@ def _record_and_step(desk: Desk, claim: Claim, seen: Seen | None, last: bool, ou
         desk.due_at = desk.now
         desk.close(release=not out)
         return Waiting() if out else Done(due_at=desk.now)
-    return _step(desk, claim, out, seen if isinstance(seen, Queued) else None)
+    return _step(desk, claim, out, seen if isinstance(seen, Queued) else None, room)
 
 
 def _about(seen: Answered | PriorRead | Queried | Checked) -> int:
     return seen.call.action_id if isinstance(seen, Answered) else seen.ask.action_id
 
 
-def _step(desk: Desk, claim: Claim, out: frozenset[int] = frozenset(), queued: Queued | None = None) -> Order:
+def _step(
+    desk: Desk,
+    claim: Claim,
+    out: frozenset[int] = frozenset(),
+    queued: Queued | None = None,
+    room: Room | None = None,
+) -> Order:
     """Move by the planner's decisions until what they come to happens outside or is a wait.
 
     `queued`: what a gate has just said.
@@ -215,7 +235,7 @@ def _step(desk: Desk, claim: Claim, out: frozenset[int] = frozenset(), queued: Q
     for _ in range(_MOST_MOVES):
         batch.derive_all(desk)
         busy = out | {order.action_id for order in orders}
-        found = turns.at_gate(desk, planner.decide(desk.facts(), busy, frozenset(parked)), queued)
+        found = turns.at_gate(desk, planner.decide(desk.facts(), busy, frozenset(parked)), queued, room)
         if isinstance(found, turns.Parked):
             parked[found.action_id] = found.until
             continue
@@ -302,8 +322,8 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | A
             return Done(due_at=None)
         case planner.ReadOn():
             desk.read_on()
-        case planner.Wait(until=until, held=held):
-            desk.held = held
+        case planner.Wait(until=until, held=held, by=by):
+            desk.held, desk.held_by = held, by
             return Done(due_at=until)
         case _:
             assert_never(decision)

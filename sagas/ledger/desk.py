@@ -19,7 +19,8 @@ from sagas import entries, faultpoints, planner, summary
 from sagas.entries import EntryRow
 from sagas.errors import ClaimLost, IllegalMove, NotFound
 from sagas.escalation import next_alert, schedule
-from sagas.facts import Actor, FreezeFacts, RunFacts
+from sagas.facts import Actor, ActorKind, FreezeFacts, RunFacts
+from sagas.lanes import SUSPECT_AFTER, Lane
 from sagas.ledger import window
 from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Proposal, Question, Run
 from sagas.picture import run_facts
@@ -29,6 +30,7 @@ from sagas.states import (
     FINAL_RUN_STATES,
     ActionState,
     CompensationState,
+    Direction,
     HandoffState,
     Machine,
     PermitState,
@@ -87,6 +89,8 @@ class Desk:
     due_at: datetime | None = None
     held: bool = False
     withdrawn: dict[tuple[str, int], str] = field(default_factory=dict)
+    held_by: int | None = None
+    slow: bool = False
     gated: frozenset[str] = frozenset()
     _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
@@ -405,6 +409,8 @@ class Desk:
         if handoff is None:
             return
         Question.objects.filter(handoff=handoff, settled_at=None).update(settled_at=self.now)
+        run = self.run
+        run.quarantined_at, run.stuck_at, run.breaks, run.deaths = None, "", 0, 0
         self.move(
             handoff,
             "resolve",
@@ -444,6 +450,8 @@ class Desk:
             run.finished_at = self.now
         if release:
             run.owner, run.due_at, run.held = "", self.due_at, self.held
+            run.held_by = self.held_by if self.held else None
+        run.lane = self._lane()
         self._refresh_handoffs()
         self._flush(changes)
 
@@ -460,6 +468,18 @@ class Desk:
             row.basis != basis(self.facts())
         ):
             self.move(row, "void", ProposalState.VOID, actor=entries.VALIDATOR, after=after)
+
+    def _lane(self) -> Lane:
+        """What the run is due for next, for whoever claims it."""
+        if self.run.deaths >= SUSPECT_AFTER:
+            return Lane.ALONE
+        if self.slow:
+            return Lane.SLOW
+        if self.author is not None and self.author.actor.kind is ActorKind.HUMAN:
+            return Lane.COMMAND
+        if self.run.direction == Direction.UNDO:
+            return Lane.COMPENSATION
+        return Lane.AGAIN if self.run.deliveries else Lane.NEW
 
     def _enter(self, before: RunState, target: RunState) -> None:
         try:
@@ -511,6 +531,12 @@ class Desk:
             "turned_back_at": run.turned_back_at,
             "effects_left": run.effects_left,
             "deliveries": run.deliveries,
+            "lane": run.lane,
+            "held_by": run.held_by,
+            "stuck_at": run.stuck_at,
+            "breaks": run.breaks,
+            "deaths": run.deaths,
+            "quarantined_at": run.quarantined_at,
             "finished_at": run.finished_at,
         }
         if Run.objects.filter(pk=run.pk, version=self.seen_version).update(**changes) != 1:
@@ -593,12 +619,24 @@ def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[
             "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at, "
             "ARRAY(SELECT tool FROM sagas_gate WHERE paused_at IS NOT NULL OR pace IS NOT NULL), "
             "(SELECT jsonb_agg(jsonb_build_array(r.name, r.version, r.reason)) FROM sagas_retirement r "
-            "WHERE r.kind = 'contract' AND r.withdrawn AND r.lifted_at IS NULL)::text "
+            "WHERE r.kind = 'contract' AND r.withdrawn AND r.lifted_at IS NULL)::text, "
+            "f.lift_asked_by, f.lift_asked_by_name, f.lift_asked_at, f.lift_reason "
             "FROM (SELECT 1) one LEFT JOIN sagas_freeze f ON f.lifted_at IS NULL ORDER BY f.id"
         )
         rows = cursor.fetchall()
     freezes = tuple(
-        FreezeFacts(id=row[1], scope=row[2], applies_to=row[3], reason=row[4], by=row[5], at=row[6])
+        FreezeFacts(
+            id=row[1],
+            scope=row[2],
+            applies_to=row[3],
+            reason=row[4],
+            by=row[5],
+            at=row[6],
+            lift_asked_by=row[9],
+            lift_asked_by_name=row[10],
+            lift_asked_at=row[11],
+            lift_reason=row[12],
+        )
         for row in rows
         if row[1] is not None
     )

@@ -14,10 +14,12 @@ from django.db import connection
 from sagas import pacing, planner
 from sagas.facts import ActionFacts
 from sagas.ledger.desk import Desk
-from sagas.orders import Queue, Queued
+from sagas.orders import Queue, Queued, Room
 from sagas.reasons import Reason
 from sagas.states import Direction
 from tools.contract import Condition, Contract, ErrorClass
+
+_SLOT_AGAIN = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class _Place:
 
 
 def at_gate(
-    desk: Desk, decision: planner.Decision, queued: Queued | None = None
+    desk: Desk, decision: planner.Decision, queued: Queued | None = None, room: Room | None = None
 ) -> planner.Decision | Queue | Parked:
     """The decision itself where its calls may go out now; else to ask for a turn, to wait for it, or to hand over.
 
@@ -54,9 +56,12 @@ def at_gate(
             pass
         case _:
             return decision
-    contracts = {
-        tool: contract for tool, contract in _called(desk, decision).items() if _bounded(desk, contract)
-    }
+    called = _called(desk, decision)
+    if room is not None and not all(room.take(contract) for contract in called.values()):
+        # A run without a slot is given back, not held.
+        desk.slow = True
+        return Parked(action_id=action.id, until=desk.now + _SLOT_AGAIN)
+    contracts = {tool: contract for tool, contract in called.items() if _bounded(desk, contract)}
     if not contracts:
         return decision
     places = _places(action.id, contracts)

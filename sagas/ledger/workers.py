@@ -12,7 +12,7 @@ import structlog
 from django.db import DatabaseError, connection
 
 from sagas import entries, faultpoints
-from sagas.ledger import batch, compensate, late, settle
+from sagas.ledger import batch, compensate, late, quarantine, settle
 from sagas.ledger.desk import Desk, opened
 from sagas.models import Attempt, Run, Worker
 from sagas.orders import Claim, Seen
@@ -118,16 +118,19 @@ def _free(run_id: int, owner: str) -> bool:
             return False
         desk.run.fence += 1
         faultpoints.mark("sweep", run=desk.run.ref)
+        deaths = quarantine.count_death(desk.run)
         _lose_what_was_sent(desk)
         desk.due_at = desk.now
+        if deaths >= quarantine.DEATHS:
+            quarantine.set_aside(desk, f"{deaths} workers died over the same place of it")
         desk.close(release=True)
         return True
 
 
-def abandon(claim: Claim, seen: Seen | None) -> None:
+def abandon(claim: Claim, seen: Seen | None, *, why: str = "") -> None:
     """Give up a claimed run whose last write failed: keep what was seen, lose what was sent, let anybody go on.
 
-    Due again after a pause that grows with the deliveries, so that a run that always fails does not spin.
+    Due again after a pause that grows with what broke at the same place; set aside once its budget is used up.
     """
     faultpoints.reach("abandon.begun", run=claim.run_ref)
     with durable(), opened(claim.run_id, whole=False) as desk:
@@ -137,7 +140,10 @@ def abandon(claim: Claim, seen: Seen | None) -> None:
         if seen is not None:
             late.keep(desk, seen)
         _lose_what_was_sent(desk)
-        desk.due_at = desk.now + timedelta(seconds=min(0.5 * desk.run.deliveries, 60.0))
+        breaks = quarantine.count_break(desk.run)
+        desk.due_at = desk.now + timedelta(seconds=min(0.5 * breaks, 60.0))
+        if breaks >= quarantine.BREAKS:
+            quarantine.set_aside(desk, f"{breaks} deliveries broke at the same place: {why}")
         desk.close(release=True)
 
 

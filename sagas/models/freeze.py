@@ -6,7 +6,10 @@ from sagas.models.clock import DatabaseNow
 
 
 class Freeze(models.Model):
-    """One freeze. scope: forward, writes or everything; applies_to: all, tool:x, workflow:x or team:x."""
+    """One freeze. scope: forward, writes or everything; applies_to: all, tool:x, workflow:x or team:x.
+
+    Two people lift it: one asks, another one does. Until then it is in force.
+    """
 
     scope = models.TextField(default="forward")
     applies_to = models.TextField(default="all")
@@ -14,6 +17,10 @@ class Freeze(models.Model):
     frozen_by = models.TextField()
     frozen_by_name = models.TextField()
     frozen_at = models.DateTimeField(db_default=DatabaseNow())
+    lift_asked_by = models.TextField(default="")
+    lift_asked_by_name = models.TextField(default="")
+    lift_asked_at = models.DateTimeField(null=True)
+    lift_reason = models.TextField(default="")
     lifted_by = models.TextField(default="")
     lifted_at = models.DateTimeField(null=True)
 

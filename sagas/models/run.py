@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from sagas.lanes import Lane
 from sagas.models.clock import DatabaseNow
 from sagas.states import Direction, RunState
 
@@ -11,7 +12,8 @@ class Run(models.Model):
 
     `version` rises by one with every change that people can see, `fence` with every claim; `seq` numbers the
     entries and `confirmations` the confirmed actions, both under the row's lock. `due_at` is null while a worker
-    owns the run, while a freeze holds it (`held`) and when nothing is due.
+    owns the run, while a freeze holds it (`held`, the first of them `held_by`) and when nothing is due. `breaks` and
+    `deaths` count at the place `stuck_at`; a run with `quarantined_at` gets no more deliveries.
     """
 
     ref = models.TextField(unique=True)
@@ -26,6 +28,12 @@ class Run(models.Model):
     owner = models.TextField(default="")
     due_at = models.DateTimeField(null=True)
     held = models.BooleanField(default=False)
+    held_by = models.BigIntegerField(null=True)
+    lane = models.PositiveSmallIntegerField(default=Lane.NEW)
+    stuck_at = models.TextField(default="")
+    breaks = models.PositiveIntegerField(default=0)
+    deaths = models.PositiveIntegerField(default=0)
+    quarantined_at = models.DateTimeField(null=True)
     deliveries = models.PositiveIntegerField(default=0)
     seq = models.PositiveBigIntegerField(default=0)
     confirmations = models.PositiveIntegerField(default=0)
@@ -55,11 +63,14 @@ class Run(models.Model):
         constraints = [models.UniqueConstraint(fields=["started_by", "start_key"], name="run_start_once")]
         indexes = [
             models.Index(fields=["due_at"], name="run_due", condition=models.Q(due_at__isnull=False)),
-            # What was begun goes before what is new: commands, compensations, queries, retries.
+            # Each lane by itself is looked into in the order of its due times (`sagas.lanes`).
             models.Index(
-                fields=["due_at"],
-                name="run_due_begun",
-                condition=models.Q(due_at__isnull=False, deliveries__gt=0),
+                fields=["lane", "due_at"], name="run_due_lane", condition=models.Q(due_at__isnull=False)
+            ),
+            models.Index(
+                fields=["quarantined_at"],
+                name="run_quarantined",
+                condition=models.Q(quarantined_at__isnull=False),
             ),
             models.Index(fields=["owner"], name="run_owned", condition=~models.Q(owner="")),
             models.Index(fields=["id"], name="run_held", condition=models.Q(held=True)),

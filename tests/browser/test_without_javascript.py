@@ -131,15 +131,25 @@ def test_b27_a_page_that_does_not_exist_says_so(open_as: OpenAs) -> None:
 def test_freeze_and_lift_with_forms(open_as: OpenAs) -> None:
     page = open_as("maya", "/freeze/", **PLAIN)
     page.locator("#f-reason").fill("Provider reports duplicate postings.")
+    page.get_by_label("Where").last.fill("tool:no_such_tool")
+    page.get_by_role("button", name="Freeze now").click()
+    expect(page.get_by_text("No contract of a tool named no_such_tool is published.").first).to_be_visible()
+    page.get_by_label("Where").last.fill("all")
     page.get_by_role("button", name="Freeze now").click()
     expect(page.locator(".freeze")).to_contain_text("All forward calls are frozen")
     expect(page.get_by_text("These roles can do it: lead, admin.")).to_be_visible()
 
     lead = open_as("ada", "/freeze/", **PLAIN)
     lead.locator("#f-reason").first.fill("The provider has fixed it.")
-    lead.get_by_role("button", name="Lift the freeze").click()
+    lead.get_by_role("button", name="Ask to lift the freeze").click()
+    expect(lead.get_by_text("You asked to lift this freeze.")).to_be_visible()
+    expect(lead.locator(".freeze")).to_contain_text("All forward calls are frozen")
 
-    expect(lead.get_by_text("Nothing is frozen.")).to_be_visible()
+    second = open_as("lin", "/freeze/", **PLAIN)
+    second.locator("#f-reason").first.fill("The provider has fixed it.")
+    second.get_by_role("button", name="Lift the freeze as the second person").click()
+
+    expect(second.get_by_text("Nothing is frozen.")).to_be_visible()
 
 
 def test_the_login_page_refuses_without_saying_which_was_wrong(open_as: OpenAs) -> None:

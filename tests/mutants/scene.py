@@ -13,7 +13,7 @@ from sagas.errors import CannotStep
 from sagas.executor import drive, perform
 from sagas.facts import Actor, ActorKind, RunFacts
 from sagas.ledger import advance as ledger
-from sagas.ledger import workers
+from sagas.ledger import quarantine, workers
 from sagas.models import Run
 from sagas.orders import Ask, Call, Claim, Order
 from sagas.relay import Event, relay_once
@@ -88,7 +88,7 @@ class Scene:
             try:
                 found = retrying(lambda: ledger.claim_next(owner))
             except CannotStep as error:
-                ledger.put_off(error.run_id)
+                quarantine.put_off(error.run_id, repr(error.__cause__))
                 continue
             if found is None:
                 break

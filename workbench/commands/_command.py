@@ -116,7 +116,7 @@ class SystemCommand[A: Arguments](ABC):
     arguments: ClassVar[type[Arguments]] = Arguments
 
     @classmethod
-    def refusal(cls, *, arguments: A) -> Refusal | None:
+    def refusal(cls, *, actor: Actor, arguments: A) -> Refusal | None:
         """What speaks against these arguments, beyond the permission."""
         return None
 

@@ -306,7 +306,9 @@ def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | N
             parsed = error.refusal
         refusal = policies.why_not_permitted(actor=actor, roles=_roles(person), permission=command.permission)
         if refusal is None:
-            refusal = parsed if isinstance(parsed, Refusal) else command.refusal(arguments=parsed)
+            refusal = (
+                parsed if isinstance(parsed, Refusal) else command.refusal(actor=actor, arguments=parsed)
+            )
         if refusal is not None:
             return _without_run(actor, order, refusal)
         command.run(actor=actor, arguments=parsed, command_id=order.command_id)

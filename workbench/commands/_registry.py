@@ -15,7 +15,9 @@ from workbench.commands.decline_verdict import DeclineVerdict
 from workbench.commands.edit_and_retry import EditAndRetry
 from workbench.commands.escalate import Escalate
 from workbench.commands.freeze import Freeze
+from workbench.commands.keep_frozen import KeepFrozen
 from workbench.commands.mark_acceptable import MarkAcceptable
+from workbench.commands.open_tool import OpenTool
 from workbench.commands.query_status import QueryStatus
 from workbench.commands.redo import Redo
 from workbench.commands.reject import Reject
@@ -51,7 +53,12 @@ _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     Comment,
 )
 _ON_SIGNOFFS: tuple[type[SignoffCommand[Any]], ...] = (Sign, Reject)
-_ON_THE_SYSTEM: tuple[type[SystemCommand[Any]], ...] = (Freeze, Unfreeze)
+_ON_THE_SYSTEM: tuple[type[SystemCommand[Any]], ...] = (
+    Freeze,
+    Unfreeze,
+    KeepFrozen,
+    OpenTool,
+)
 
 COMMANDS: Mapping[str, type[Command[Any]]] = {command.verb: command for command in _ON_HANDOFFS}
 SIGNOFF_COMMANDS: Mapping[str, type[SignoffCommand[Any]]] = {

@@ -18,6 +18,12 @@ from workbench.policies import Permission
 PLACES = re.compile(r"all|(tool|workflow|team):\S+")
 SCOPES = ("forward", "writes", "everything")
 
+_UNKNOWN = {
+    "tool": _("No contract of a tool named %(name)s is published. The page Tools lists them."),
+    "workflow": _("No workflow named %(name)s is published. The page Workflows lists them."),
+    "team": _("No workflow and no run names a team %(name)s. The page Workflows says which team each has."),
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class FreezeArguments(ReasonArguments):
@@ -38,10 +44,15 @@ class Freeze(SystemCommand[FreezeArguments]):
     arguments: ClassVar[type[Arguments]] = FreezeArguments
 
     @classmethod
-    def refusal(cls, *, arguments: FreezeArguments) -> Refusal | None:
-        if PLACES.fullmatch(arguments.applies_to):
+    def refusal(cls, *, actor: Actor, arguments: FreezeArguments) -> Refusal | None:
+        where = arguments.applies_to
+        if not PLACES.fullmatch(where):
+            sentence = Sentence(_("Write all, tool:NAME, workflow:NAME or team:NAME."))
+        elif not api.is_place(where):
+            kind, _colon, name = where.partition(":")
+            sentence = Sentence(_UNKNOWN[kind], {"name": name})
+        else:
             return None
-        sentence = Sentence(_("Write all, tool:NAME, workflow:NAME or team:NAME."))
         fields = {"applies_to": sentence}
         return Refusal(answer=Answer.INVALID, code="no_such_place", sentence=sentence, fields=fields)
 

@@ -1,4 +1,4 @@
-"""Unfreeze: lift a freeze. A lead or an admin does it; a second person has its place in `refusal`."""
+"""Unfreeze: two people lift a freeze. The first one asks, and it stays in force; another one does it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext_lazy as _
 
 from sagas import api
-from sagas.facts import Actor
+from sagas.facts import Actor, FreezeFacts
 from workbench.commands._arguments import Arguments, Kind, ReasonArguments, argument
 from workbench.commands._command import SystemCommand
 from workbench.errors import Answer, Refusal, Sentence
-from workbench.policies import Permission
+from workbench.policies import Permission, why_not_lift
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class UnfreezeArguments(ReasonArguments):
 
 
 class Unfreeze(SystemCommand[UnfreezeArguments]):
-    """Held items become due again."""
+    """What it held becomes due again once the second person has lifted it."""
 
     verb: ClassVar[str] = "unfreeze"
     label: ClassVar[Any] = _("Lift the freeze")
@@ -31,13 +31,20 @@ class Unfreeze(SystemCommand[UnfreezeArguments]):
     arguments: ClassVar[type[Arguments]] = UnfreezeArguments
 
     @classmethod
-    def refusal(cls, *, arguments: UnfreezeArguments) -> Refusal | None:
-        if any(str(freeze.id) == arguments.freeze for freeze in api.freezes()):
-            return None
-        sentence = Sentence(_("This freeze is not in force any more."))
-        return Refusal(answer=Answer.CONFLICT, code="not_frozen", sentence=sentence)
+    def refusal(cls, *, actor: Actor, arguments: UnfreezeArguments) -> Refusal | None:
+        api.hold_freezes()  # of two who come at once the second sees what the first has done
+        freeze = _named(arguments.freeze)
+        if freeze is None:
+            sentence = Sentence(_("This freeze is not in force any more."))
+            return Refusal(answer=Answer.CONFLICT, code="not_frozen", sentence=sentence)
+        return why_not_lift(actor=actor, freeze=freeze)
 
     @classmethod
     def run(cls, *, actor: Actor, arguments: UnfreezeArguments, command_id: str) -> None:
-        freeze = int(arguments.freeze)
-        api.unfreeze(actor=actor, freeze_id=freeze, reason=arguments.reason, command_id=command_id)
+        freeze = _named(arguments.freeze)
+        lift = api.unfreeze if freeze is not None and freeze.lift_asked_at is not None else api.ask_to_lift
+        lift(actor=actor, freeze_id=int(arguments.freeze), reason=arguments.reason, command_id=command_id)
+
+
+def _named(number: str) -> FreezeFacts | None:
+    return next((freeze for freeze in api.freezes() if str(freeze.id) == number), None)

@@ -55,6 +55,8 @@ urlpatterns = [
     path("freeze/", freeze.freeze, name="freeze"),
     path("freeze/now/", freeze.act, {"verb": "freeze"}, name="freeze-now"),
     path("freeze/lift/", freeze.act, {"verb": "unfreeze"}, name="freeze-lift"),
+    path("freeze/keep/", freeze.act, {"verb": "keep_frozen"}, name="freeze-keep"),
+    path("freeze/open-tool/", freeze.act, {"verb": "open_tool"}, name="tool-open"),
     path("account/", account.account, name="account"),
     path("help/", account.help_sheet, name="help"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from unittest.mock import patch
 
@@ -11,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg import sql
 
-from sagas import api
+from sagas import api, lanes
 from sagas.errors import ClaimLost
 from sagas.executor import Drain, drive, perform
 from sagas.ledger import advance as ledger
@@ -75,7 +76,7 @@ def test_one_claim_takes_one_run_of_three_thousand_though_the_table_was_analysed
 
 def _claim(owner: str) -> int | None:
     """The claim's own statement, without the step that follows it in the same commit."""
-    with patch.object(ledger, "_step", lambda desk, claim: desk.close(release=False)):
+    with patch.object(ledger, "_step", lambda desk, claim, **how: desk.close(release=False)):
         claimed = ledger.claim_next(owner)
     return claimed[0].run_id if claimed else None
 
@@ -188,10 +189,10 @@ def test_a_run_that_cannot_be_stepped_holds_up_no_other(
     poison, healthy = start(order, "poison"), start(order, "healthy")
     step = ledger._step
 
-    def broken(desk: Any, claim: Any) -> Any:
+    def broken(desk: Any, *rest: Any, **how: Any) -> Any:
         if desk.run.pk == poison.pk:
             raise RuntimeError("this run cannot be read")
-        return step(desk, claim)
+        return step(desk, *rest, **how)
 
     monkeypatch.setattr(ledger, "_step", broken)
 
@@ -201,7 +202,8 @@ def test_a_run_that_cannot_be_stepped_holds_up_no_other(
     poison.refresh_from_db()
     assert poison.owner == ""
     assert poison.deliveries >= 1
-    assert poison.due_at is not None
+    # Later, or not before a person let it: a slow machine uses the whole budget up in one drain.
+    assert poison.due_at is not None or poison.quarantined_at is not None
 
 
 @pytest.mark.requirement("S3-19")
@@ -308,7 +310,7 @@ def test_what_was_begun_goes_before_new_runs_and_leaves_them_room(
     owner = workers.enrol("test")
 
     first = ledger.claim_next(owner)
-    again = ledger.claim_next(owner, begun_first=False)
+    again = ledger.claim_next(owner, lanes=lanes.order(lanes.Lane.NEW))
 
     assert first is not None
     assert first[0].run_id == begun.pk
@@ -325,16 +327,20 @@ def drain_once(run: Run) -> None:
     world.close()
 
 
-@pytest.mark.parametrize(("begun", "index"), [(False, "run_due"), (True, "run_due_begun")])
-def test_the_indexes_of_due_runs_are_used(order: dict[str, Any], begun: bool, index: str) -> None:
+@pytest.mark.parametrize(
+    ("statement", "parameters"), [(ledger._LANES_DUE, [[0, 3], 0.0]), (ledger._FIRST_DUE, [3, 0.0])]
+)
+def test_the_index_of_due_runs_is_used_up_to_now_and_no_further(
+    order: dict[str, Any], statement: str, parameters: list[Any]
+) -> None:
+    """`due_at` is a bound of the index: runs that are due later are not even looked at."""
     start(order)
     with connection.cursor() as cursor:
         cursor.execute("SET enable_seqscan = off")
-        cursor.execute(
-            "EXPLAIN SELECT id FROM sagas_run WHERE due_at IS NOT NULL AND due_at <= now_() "
-            "AND (NOT %s OR deliveries > 0) ORDER BY due_at LIMIT 1",
-            [begun],
-        )
+        cursor.execute("SET enable_bitmapscan = off")
+        cursor.execute("EXPLAIN " + statement, parameters)
         plan = "\n".join(row[0] for row in cursor.fetchall())
         cursor.execute("RESET enable_seqscan")
-    assert f" {index} " in plan
+        cursor.execute("RESET enable_bitmapscan")
+    assert " run_due_lane " in plan
+    assert re.search(r"Index Cond: .*lane.* AND .*due_at", plan), plan

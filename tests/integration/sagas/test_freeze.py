@@ -158,6 +158,37 @@ def test_what_was_held_comes_back_paced(scene: Stage) -> None:
     assert all(0.015 <= gap <= 0.05 for gap in gaps), gaps
 
 
+def test_lifting_a_freeze_moves_what_it_held_and_leaves_what_another_holds(scene: Stage) -> None:
+    orders = freeze(applies_to="workflow:order_fulfilment")
+    accounts = freeze(applies_to="workflow:bank_opening")
+    scene.start("order_fulfilment", 6_000_071)
+    scene.start("bank_opening", 6_000_072)
+    drain()
+    assert Run.objects.filter(held=True).count() == 2
+
+    unfreeze(orders)
+
+    assert scene.run(6_000_071).due_at is not None
+    assert (scene.run(6_000_072).due_at, scene.run(6_000_072).held) == (None, True)
+    assert scene.run(6_000_072).held_by == accounts
+    unfreeze(accounts)
+    scene.settle()
+    assert scene.facts(6_000_072).state is RunState.COMPLETED
+
+
+def test_what_two_freezes_hold_is_held_by_the_second_when_the_first_is_lifted(scene: Stage) -> None:
+    first, second = freeze(), freeze(applies_to="tool:reserve_stock")
+    scene.start("order_fulfilment", 6_000_081)
+    drain()
+
+    unfreeze(first)
+    drain()
+
+    run = scene.run(6_000_081)
+    assert (run.held, run.held_by) == (True, second)
+    assert effects(scene.simulator, "reserve_stock") == 0
+
+
 def test_a_freeze_between_the_look_and_the_leap_stops_the_compensation(scene: Stage) -> None:
     scene.simulator.plan({"tool": "create_shipment", "mode": "refuse"})
     scene.start("order_fulfilment", 6_000_051)

@@ -374,23 +374,81 @@ def logged_refusals() -> list[dict[str, Any]]:
         return [{"actor_id": who, "after": json.loads(after)} for who, after in cursor.fetchall()]
 
 
+REPAIRED = "It is repaired, I saw it"
+
+
 @pytest.mark.requirement("S4-1")
-def test_one_freezes_and_a_lead_or_admin_lifts(rejected_notice: RunFacts) -> None:
-    maya, ref = Desk("maya"), ref_of(rejected_notice)
+def test_one_freezes_and_two_leads_or_admins_lift(rejected_notice: RunFacts) -> None:
+    maya, ada, lin, ref = Desk("maya"), Desk("ada"), Desk("lin"), ref_of(rejected_notice)
 
     frozen = maya.run("freeze", "", "f-1", scope="forward", reason="The notify gateway sends twice")
     retry = maya.run("retry", ref, "f-2", preview_id="none", step="send_notice", reason=REASON)
     (freeze,) = api.freezes()
-    own = maya.run("unfreeze", "", "f-3", freeze=str(freeze.id), reason="It is repaired, they say")
-    lifted = Desk("ada").run("unfreeze", "", "f-4", freeze=str(freeze.id), reason="It is repaired, I saw it")
-    again = Desk("lin").run("unfreeze", "", "f-5", freeze=str(freeze.id), reason="It is repaired, they say")
+    number = str(freeze.id)
+    no_lead = maya.run("unfreeze", "", "f-3", freeze=number, reason=REPAIRED)
+    asked = ada.run("unfreeze", "", "f-4", freeze=number, reason=REPAIRED)
+    (asked_for,) = api.freezes()
+    alone = ada.run("unfreeze", "", "f-5", freeze=number, reason=REPAIRED)
+    still = api.freezes()
+    lifted = lin.run("unfreeze", "", "f-6", freeze=number, reason="It is repaired, they say")
+    again = lin.run("unfreeze", "", "f-7", freeze=number, reason="It is repaired, they say")
 
     assert frozen.status is Answer.ACCEPTED
     assert (retry.status, retry.http_status) == (Answer.FROZEN, 423)
-    assert own.status is Answer.FORBIDDEN
+    assert no_lead.status is Answer.FORBIDDEN
+    assert asked.status is Answer.ACCEPTED
+    assert (asked_for.lift_asked_by, asked_for.lift_reason) == (ada.actor.id, REPAIRED)
+    assert (alone.status, alone.code) == (Answer.FORBIDDEN, "own_word")
+    assert still == (asked_for,)
     assert lifted.status is Answer.ACCEPTED
     assert (again.status, again.code) == (Answer.CONFLICT, "not_frozen")
     assert api.freezes() == ()
+
+
+@pytest.mark.requirement("S4-1")
+def test_that_a_freeze_is_to_be_lifted_can_be_taken_back(rejected_notice: RunFacts) -> None:
+    maya, ada, lin = Desk("maya"), Desk("ada"), Desk("lin")
+    maya.run("freeze", "", "f-1", scope="forward", reason="The notify gateway sends twice")
+    number = str(api.freezes()[0].id)
+    early = maya.run("keep_frozen", "", "f-2", freeze=number, reason=REPAIRED)
+    ada.run("unfreeze", "", "f-3", freeze=number, reason=REPAIRED)
+
+    kept = maya.run("keep_frozen", "", "f-4", freeze=number, reason="It sends twice again")
+    first_again = lin.run("unfreeze", "", "f-5", freeze=number, reason=REPAIRED)
+
+    assert (early.status, early.code) == (Answer.CONFLICT, "not_asked")
+    assert kept.status is Answer.ACCEPTED
+    assert first_again.status is Answer.ACCEPTED
+    (freeze,) = api.freezes()  # in force: whoever comes after a withdrawal is the first of two again
+    assert freeze.lift_asked_by == lin.actor.id
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("tool:no_such_tool", "no_such_tool"),
+        ("workflow:no_such_workflow", "no_such_workflow"),
+        ("team:nobody", "nobody"),
+        ("everywhere", "tool:NAME"),
+    ],
+)
+def test_a_place_that_is_not_there_is_refused_with_its_field_and_what_to_write(
+    rejected_notice: RunFacts, place: str, says: str
+) -> None:
+    refused = Desk("maya").run("freeze", "", "f-1", scope="forward", applies_to=place, reason=REASON)
+
+    assert (refused.status, refused.code) == (Answer.INVALID, "no_such_place")
+    assert set(refused.field_errors) == {"applies_to"}
+    assert says in str(refused.sentence)
+    assert api.freezes() == ()
+
+
+@pytest.mark.parametrize("place", ["all", "tool:send_notice", "workflow:orders"])
+def test_a_place_that_is_there_is_counted_and_frozen(rejected_notice: RunFacts, place: str) -> None:
+    assert api.freeze_reach(place).runs == 1
+    frozen = Desk("maya").run("freeze", "", "f-1", scope="forward", applies_to=place, reason=REASON)
+    assert frozen.status is Answer.ACCEPTED
+    assert [freeze.applies_to for freeze in api.freezes()] == [place]
 
 
 @pytest.mark.requirement("S4-28")

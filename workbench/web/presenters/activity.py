@@ -132,10 +132,13 @@ _SENTENCES: dict[str, Words] = {
     "verdict.void": gettext_lazy("What was stated is void: the facts have changed."),
     "human.handoff.escalated": gettext_lazy("{who} escalated the case."),
     "human.handoff.reminded": gettext_lazy("{who} reminded the team: part of the time is gone."),
+    "run.quarantined": gettext_lazy("{who} set a run aside that breaks whoever works on it."),
     "tool.gate.closed": gettext_lazy("A tool asked everybody to slow down."),
     "tool.gate.paused": gettext_lazy("{who} paused a tool: it refuses our credential."),
     "tool.gate.opened": gettext_lazy("{who} opened a paused tool."),
     "system.frozen": gettext_lazy("{who} froze the system."),
+    "system.lift_asked": gettext_lazy("{who} asked to lift a freeze; another person has to do it."),
+    "system.lift_withdrawn": gettext_lazy("{who} took back that a freeze is to be lifted."),
     "system.unfrozen": gettext_lazy("{who} lifted a freeze."),
 }
 _SIGNOFFS: dict[str, Words] = {

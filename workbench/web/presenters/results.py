@@ -105,6 +105,9 @@ def _accepted(result: Result, step: str, clock: Clock) -> Shown:
 def recorded(verb: str, at: str) -> str:
     """What has been done once the command was accepted and nothing is left to run."""
     known = {
+        "unfreeze": _("Recorded at {at}. A freeze is lifted once a second person has lifted it."),
+        "keep_frozen": _("Recorded at {at}. The freeze stays in force."),
+        "open_tool": _("Opened at {at}. Who waited for the tool comes back paced."),
         "claim": _("You claimed this case at {at}."),
         "release": _("You released this case at {at}."),
         "comment": _("Your comment was kept at {at}."),

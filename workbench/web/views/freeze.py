@@ -7,8 +7,10 @@ import uuid
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET, require_POST
 
+from sagas import api
+from sagas.facts import FreezeFacts
 from workbench.commands import SYSTEM_COMMANDS, Result, dispatch, fields_of
-from workbench.policies import Permission, why_not_permitted
+from workbench.policies import Permission, why_not_lift, why_not_permitted
 from workbench.web import forms
 from workbench.web.page import Reader, reads, render
 from workbench.web.presenters import freeze as words
@@ -44,21 +46,26 @@ def _page(
     reader: Reader, result: Result | None = None, draft: dict[str, object] | None = None
 ) -> HttpResponse:
     failed = result if result and not result.accepted else None
+    place = _place(reader, draft)
+    first = {"applies_to": place}
     shown = words.page(
         reader.freezes,
+        api.gates(),
+        api.freeze_reach(place),
+        place=place,
         fields={
             verb: forms.fields(
-                fields_of(command.arguments),
-                draft=draft if failed and failed.verb == verb else None,
+                fields_of(SYSTEM_COMMANDS[verb].arguments),
+                draft=draft if failed and failed.verb == verb else (first if verb == "freeze" else None),
                 errors=failed.field_errors if failed and failed.verb == verb else None,
                 choices={"scope": words.scopes()},
             )
-            for verb, command in SYSTEM_COMMANDS.items()
+            for verb in ("freeze", "unfreeze")
         },
         why_not={verb: _why_not(reader, SYSTEM_COMMANDS[verb].permission) for verb in SYSTEM_COMMANDS},
+        why_not_lift={freeze.id: _why_not_lift(reader, freeze) for freeze in reader.freezes},
         command_id=uuid.uuid4().hex,
         clock=reader.clock,
-        applies_to=_where(reader),
     )
     note = results.result(result, step="", url="", clock=reader.clock) if result else None
     status = result.http_status if result else 200
@@ -66,12 +73,17 @@ def _page(
     return render(reader, "account/freeze.html", context, section="freeze", status=status)
 
 
+def _place(reader: Reader, draft: dict[str, object] | None) -> str:
+    """The place whose runs are counted: the one asked about, all where there is no such place."""
+    asked = str((draft or {}).get("applies_to") or reader.request.GET.get("applies_to") or "all")[:200]
+    return asked if "\x00" not in asked and api.is_place(asked) else "all"
+
+
 def _why_not(reader: Reader, permission: Permission) -> str:
     refusal = why_not_permitted(actor=reader.actor, roles=reader.roles, permission=permission)
     return str(refusal.sentence) if refusal else ""
 
 
-def _where(reader: Reader) -> str:
-    """The place that a link to this page names; the command itself judges it."""
-    asked = reader.request.POST.get("applies_to") or reader.request.GET.get("applies_to", "")
-    return asked if asked.startswith(("tool:", "workflow:", "team:")) and len(asked) <= 200 else "all"
+def _why_not_lift(reader: Reader, freeze: FreezeFacts) -> str:
+    refusal = why_not_lift(actor=reader.actor, freeze=freeze)
+    return _why_not(reader, Permission.UNFREEZE) or (str(refusal.sentence) if refusal else "")
