@@ -23,7 +23,7 @@ def test_the_whole_way_from_the_queue_to_a_result(
     page.get_by_role("button", name=f"Claim {ref_in(refused_case)}").click()
     expect(page.locator("#holder")).to_contain_text("Yours since")
 
-    page.get_by_text("Retry send_notice").click()
+    page.get_by_text("Retry send_notice", exact=True).click()
     page.get_by_role("button", name="Show what it would do").click()
     expect(page.get_by_role("heading", name="Exactly what will run")).to_be_visible()
     page.locator("#f-reason").fill(REASON)

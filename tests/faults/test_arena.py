@@ -62,6 +62,7 @@ def running(folder: str) -> list[str]:
     return found
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_of_an_arena_stays_behind(how: signal.Signals) -> None:
     arena = subprocess.Popen(

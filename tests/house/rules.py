@@ -27,7 +27,8 @@ WRITERS = (
     "sagas/retirement.py",
 )
 # The same in SQL, with the one statement that inserts entries and the guards that migrations install.
-SQL_WRITERS = (*WRITERS, "sagas/entries.py", "sagas/guards.py")
+# A jump of a drill's clock carries the leases of living workers with it, as time would have.
+SQL_WRITERS = (*WRITERS, "sagas/entries.py", "sagas/guards.py", "workbench/labs/drills/hours.py")
 # What may reach the workbench's own tables; its doors, queries and policies only read.
 PEOPLE_WRITERS = ("workbench/commands/", "workbench/models/", "workbench/labs/")
 # What speaks to somebody at a terminal before logging exists, or instead of it.

@@ -26,6 +26,7 @@ LONGER_FOR_A_REASON = {
     "tools/drills/translate.py": "every field of the product's documents that a drill's step becomes, in one place",
     "workbench/labs/drills/claims.py": "every claim that a drill may make, a short function each",
     "workbench/labs/drills/player.py": "one loop: moments, commands, gates and clock rest on what was seen last",
+    "workbench/web/presenters/signoff_sheet.py": "the one sheet that a signature is given on, part by part",
     "workbench/policies.py": "the only permission code: every reason why not, in the order in which they are asked",
     "tools/schemas.py": "two JSON Schemas as data",
 }

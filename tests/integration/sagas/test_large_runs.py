@@ -84,9 +84,9 @@ class Long:
         owner.execute(
             "INSERT INTO sagas_compensation (run_id, action_id, contract_id, tool, kind, who, state, version, "
             "key, args, ordered_by, attempts_used, refusals, queries, in_doubt, registered_at, settled_by, "
-            "provider_ref, error_class, error_detail) SELECT run_id, id, %s, 'release_stock', 'restores', "
+            "provider_ref, error_class, error_detail, calls) SELECT run_id, id, %s, 'release_stock', 'restores', "
             "'automatic', 'registered', 1, key || '~c', jsonb_build_object('reservation', 'RS-' || position), "
-            "'', 0, 0, 0, false, now(), '', '', '', '' "
+            "'', 0, 0, 0, false, now(), '', '', '', '', 0 "
             f"FROM sagas_action WHERE {done[0]}",
             [contract[0], *done[1]],
         )

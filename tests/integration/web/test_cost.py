@@ -104,7 +104,7 @@ def test_fifty_of_a_thousand_rows_come_within_the_time_and_with_as_many_queries_
         ("/workflows/", 12),
         ("/workflows/orders/", 14),
         ("/tools/", 12),
-        ("/tools/send_notice/", 14),
+        ("/tools/send_notice/", 15),
         ("/runs/{run}/", 34),
     ],
 )

@@ -289,8 +289,12 @@ def test_accepting_starts_nothing_and_compensates_nothing(
     before = [record for record in workplace.ledger() if record["kind"] == "effect"]
 
     result = maya.run("mark_acceptable", ref, "a-1", end_state="notice_to_be_confirmed", reason=REASON)
-
     assert result.status is Answer.ACCEPTED, result
+    # What cannot be taken back and is not known takes a second person.
+    assert api.run_facts(unknown_notice.ref).state is RunState.HANDOFF
+    second = Desk("lin").run("confirm_verdict", ref, "a-2", reason=REASON)
+
+    assert second.status is Answer.ACCEPTED, second
     facts = api.run_facts(unknown_notice.ref)
     assert facts.state is RunState.CLOSED_ACCEPTED
     assert [record for record in workplace.ledger() if record["kind"] == "effect"] == before

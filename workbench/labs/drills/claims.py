@@ -48,11 +48,13 @@ def _since(record: Record, claim: Mapping[str, Json], part: Part) -> float | Non
 
 
 def calls(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how many calls of `of` arrived outside."""
     found = record.seen("arrived", claim["of"], part, claim.get("item", ""), _since(record, claim, part))
     yield from _bounded(claim, len(found), f"calls of {claim['of']}")
 
 
 def effects(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how often `of` took effect outside."""
     found = record.seen("effect", claim["of"], part, claim.get("item", ""), _since(record, claim, part))
     yield from _bounded(claim, len(found), f"effects of {claim['of']}")
 
@@ -63,6 +65,7 @@ def _split(call: str) -> tuple[str, str]:
 
 
 def effects_order(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the calls took effect in this order."""
     found: list[tuple[int, str]] = []
     for call in claim["of"]:
         of, item = _split(call)
@@ -77,6 +80,7 @@ def effects_order(record: Record, claim: Mapping[str, Json], part: Part) -> Iter
 
 
 def waits(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: each was sent only after the one before it had been answered."""
     for earlier, later in pairwise(claim["of"]):
         before, after = _split(earlier), _split(later)
         answered = record.seen("replied", before[0], part)
@@ -88,12 +92,14 @@ def waits(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str
 
 
 def keys(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how many different keys the calls of `of` carried."""
     found = {one.key for one in record.seen("arrived", claim["of"], part, claim.get("item", ""))}
     if len(found) != claim["distinct"]:
         yield f"expected {claim['distinct']} keys for {claim['of']}, are {len(found)}: {', '.join(sorted(found))}"
 
 
 def key_without(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: no key of `of` contains any of `words`, nor a time, a host or a process."""
     banned = [*claim.get("words", ()), socket.gethostname(), str(os.getpid())]
     for one in record.seen("arrived", claim["of"], part):
         for word in banned:
@@ -103,6 +109,7 @@ def key_without(record: Record, claim: Mapping[str, Json], part: Part) -> Iterat
 
 
 def key_kept_before(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the key was on record before the call left."""
     sent = record.seen("arrived", claim["of"], part)
     step = claim["of"].partition(".")[0]
     prepared = record.entries({"action": "action.prepared", "target": step}, part)
@@ -113,6 +120,7 @@ def key_kept_before(record: Record, claim: Mapping[str, Json], part: Part) -> It
 
 
 def sent(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: what a call of `of` carried at `pointer`."""
     arrivals = record.seen("arrived", claim["of"], part)
     number = claim.get("attempt", len(arrivals))
     if len(arrivals) < max(number, 1):
@@ -143,6 +151,7 @@ def _at(document: Json, pointer: str) -> Json:
 
 
 def rate(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: never more calls a second than this, over any window of `over_s`."""
     del part
     at = sorted(
         record.ground.hours.of_wall(one.at)
@@ -161,6 +170,7 @@ def rate(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]
 
 
 def spread(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the waiting times before the calls of `of` are not all alike."""
     del part
     at: dict[str, list[float]] = defaultdict(list)
     for one in record.ledger:
@@ -175,6 +185,7 @@ def spread(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[st
 
 
 def attempts(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how many tries the engine recorded for `of`."""
     step, _, direction = claim["of"].partition(".")
     found = _attempts(record, part, step, direction, claim.get("item", ""))
     yield from _bounded(claim, len(found), f"tries of {claim['of']} on record")
@@ -192,6 +203,7 @@ def _attempts(record: Record, part: Part, step: str, direction: str, item: str =
 
 
 def attempts_match(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: every call that arrived is a try on record, and the other way round."""
     for step in record.score.drill.steps:
         for direction in ("do", "undo"):
             of = f"{step.id}.{direction}"
@@ -204,6 +216,7 @@ def attempts_match(record: Record, claim: Mapping[str, Json], part: Part) -> Ite
 
 
 def never(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: no run, action or compensation was ever in this state."""
     before = record.mark(claim["before"], part) if "before" in claim else None
     after = record.mark(claim["after"], part) if "after" in claim else None
     machine = next((name for name in ("action", "compensation") if name in claim), "run")
@@ -223,6 +236,7 @@ def never(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str
 
 
 def time(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how long from one mark to another."""
     wall = claim.get("clock") == "wall"
     start, end = (record.mark(claim[name], part, wall=wall) for name in ("from", "to"))
     for name, mark in (("from", start), ("to", end)):
@@ -237,6 +251,7 @@ def time(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]
 
 
 def entry(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how many entries of this kind there are."""
     found = record.entries(claim, part)
     bounds = claim if {"exactly", "at_least", "at_most"} & set(claim) else {"at_least": 1}
     who = f" by {claim['actor']}" if claim.get("actor", "anybody") != "anybody" else ""
@@ -245,6 +260,7 @@ def entry(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str
 
 
 def entries_order(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: one entry stands before another."""
     first, then = (record.entries(claim[name], part) for name in ("first", "then"))
     if not first or not then:
         yield f"expected {claim['first']['action']} before {claim['then']['action']}, one of them is missing"
@@ -253,6 +269,7 @@ def entries_order(record: Record, claim: Mapping[str, Json], part: Part) -> Iter
 
 
 def provider_ref(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the reference on record for a step."""
     unit = inside.unit(record.facts[part.case], claim["of"], claim.get("item", ""))
     found = unit.provider_ref if unit is not None else ""
     if "equals" in claim and found not in (claim["equals"], _own(claim["equals"], part)):
@@ -262,6 +279,7 @@ def provider_ref(record: Record, claim: Mapping[str, Json], part: Part) -> Itera
 
 
 def compensation_tool(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the tool that is registered to make up for a step."""
     unit = inside.unit(record.facts[part.case], claim["of"])
     made_up = unit.compensation if unit is not None else None
     wanted, found = record.score.names.tool(claim["tool"]), made_up.tool if made_up is not None else "none"
@@ -270,6 +288,7 @@ def compensation_tool(record: Record, claim: Mapping[str, Json], part: Part) -> 
 
 
 def registered_before_call(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the compensation was on record before the first call arrived outside."""
     step = claim["of"].partition(".")[0]
     registered = record.entries({"action": "compensation.registered", "target": step}, part)
     arrived = record.seen("arrived", claim["of"], part)
@@ -282,6 +301,7 @@ def registered_before_call(record: Record, claim: Mapping[str, Json], part: Part
 
 
 def versions(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the version of the workflow that the run belongs to, and the newest there is."""
     found = inside.rows(
         "SELECT d.version, (SELECT max(version) FROM sagas_definitionversion n WHERE n.name = d.name) AS newest "
         "FROM sagas_run r JOIN sagas_definitionversion d ON d.id = r.definition_id WHERE r.ref = %s",
@@ -293,6 +313,7 @@ def versions(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[
 
 
 def next_run(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: which steps a run started now would have."""
     del part
     found = inside.rows(
         "SELECT document FROM sagas_definitionversion WHERE name = %s ORDER BY version DESC LIMIT 1",
@@ -307,6 +328,7 @@ def next_run(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[
 
 
 def lint(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: publishing the workflow warns with this code."""
     del part
     if claim["code"] not in record.warnings:
         found = ", ".join(sorted(record.warnings)) or "none"
@@ -314,6 +336,7 @@ def lint(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]
 
 
 def linked_handoff(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: whether a handoff stands beside a closed run."""
     found = inside.rows(
         "SELECT h.id FROM sagas_handoff h JOIN sagas_run r ON r.id = h.run_id WHERE r.ref = %s AND h.linked",
         [part.ref],
@@ -323,6 +346,7 @@ def linked_handoff(record: Record, claim: Mapping[str, Json], part: Part) -> Ite
 
 
 def handoffs(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: how many handoffs the run has had."""
     found = inside.rows(
         "SELECT h.id FROM sagas_handoff h JOIN sagas_run r ON r.id = h.run_id WHERE r.ref = %s", [part.ref]
     )
@@ -330,6 +354,7 @@ def handoffs(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[
 
 
 def result(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: what the agent is told of a step."""
     unit = inside.unit(record.facts[part.case], claim["of"])
     told = json.dumps([unit.state.value, unit.result, unit.error_detail]) if unit is not None else ""
     if "state" in claim and (unit is None or unit.state.value != claim["state"]):
@@ -343,6 +368,7 @@ def result(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[st
 
 
 def answers_equal(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: these commands were answered alike, except for the word of the result."""
     bodies = {
         json.dumps(answer.body, default=str)
         for order in claim["commands"]
@@ -353,6 +379,7 @@ def answers_equal(record: Record, claim: Mapping[str, Json], part: Part) -> Iter
 
 
 def one_accepted(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: exactly one of these commands was accepted."""
     words = [answer.word for order in claim["commands"] for answer in record.answers(order, part)]
     if words.count("accepted") != 1:
         orders, accepted = claim["commands"], words.count("accepted")
@@ -363,6 +390,7 @@ def one_accepted(record: Record, claim: Mapping[str, Json], part: Part) -> Itera
 
 
 def stored(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: no stored row is larger than `at_most_bytes`, or none holds any of `words`."""
     places = set(claim.get("places", ("everywhere",)))
     tables = {"entry": "sagas_entry", "outbox": "sagas_outbox", "run": "sagas_run"}
     for place, table in tables.items():
@@ -388,6 +416,7 @@ def stored(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[st
 
 
 def processes(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: the processes are alive, and none was started again more than `at_most` times."""
     del part
     down = record.ground.down()
     if down:
@@ -397,6 +426,7 @@ def processes(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator
 
 
 def laws(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
+    """Judges: states and entries agree, nobody is without an owner, every entry has an actor."""
     del claim
     trail, facts = record.trails[part.case], record.facts[part.case]
     nameless = [one.name for one in trail if not one.actor_id or not one.actor_kind]
