@@ -151,7 +151,15 @@ _BEFORE_HANDOFF = (_R.RUNNING, _R.AWAITING_APPROVAL, _R.RECOVERING, _R.COMPENSAT
 
 RUN_MOVES: tuple[Move, ...] = (
     *_moves(Machine.RUN, "start", (None,), (_R.RUNNING,), "run.started", "A O S"),
-    *_moves(Machine.RUN, "ask_approval", _ONWARD, (_R.AWAITING_APPROVAL,), "run.approval.requested", "S"),
+    # Out of recovering when one commit settles what was unknown and asks for the signature that comes next.
+    *_moves(
+        Machine.RUN,
+        "ask_approval",
+        (*_ONWARD, _R.RECOVERING),
+        (_R.AWAITING_APPROVAL,),
+        "run.approval.requested",
+        "S",
+    ),
     *_moves(Machine.RUN, "granted", (_R.AWAITING_APPROVAL,), _ONWARD, "run.approval.settled", "P S"),
     *_moves(Machine.RUN, "lost", (*_ONWARD, _R.AWAITING_APPROVAL), (_R.RECOVERING,), "run.recovering", "S R"),
     *_moves(Machine.RUN, "settled", (_R.RECOVERING,), _ONWARD, "run.settled", "E S"),

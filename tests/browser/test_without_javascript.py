@@ -32,7 +32,7 @@ def test_the_whole_way_from_the_queue_to_a_result(
     expect(page.locator("#result")).to_contain_text("Accepted at")
     flows.drive_until_still(rejected_notice.ref)
     page.goto(page.url.replace("act/", ""))
-    expect(page.locator("#case-body")).to_contain_text("Closed")
+    expect(page.locator("#case-body")).to_contain_text("failed once more, the case is open again")
 
 
 def test_a_short_reason_says_what_to_fix(open_as: OpenAs, refused_case: str) -> None:

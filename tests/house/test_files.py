@@ -17,6 +17,7 @@ LONGEST = 400
 LONGER_FOR_A_REASON = {
     "sagas/planner.py": "one pure decision over all states; cut apart, no reader would see that it is complete",
     "sagas/facts.py": "every value that crosses the door, one list to read",
+    "sagas/executor.py": "how a claimed run is driven: calls at once, lanes and leases share the threads",
     "sagas/ledger/advance.py": "one step of a claimed run, a branch for every decision of the planner",
     "sagas/ledger/desk.py": "the one place where rows move; its parts share the lock and the entries",
     "sagas/ledger/settle.py": "the only place where outcomes become states of an action",
