@@ -76,8 +76,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "what a dead worker had sent is not declared unknown",
         "death",
         _WORKERS,
-        "        _lose_what_was_sent(desk)\n        desk.due_at = desk.now\n        desk.close(release=True)\n",
-        "        desk.due_at = desk.now\n        desk.close(release=True)\n",
+        "        _lose_what_was_sent(desk)\n        desk.due_at = desk.now\n",
+        "        desk.due_at = desk.now\n",
     ),
     _mutant(
         "clock_of_the_process",
@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "calls go out while everything is frozen",
         "frozen",
         _PLANNER,
-        "    if frozen(facts, action.tool, compensating=False):\n        return Wait(until=None, held=True)\n"
+        "    if (held := _held(facts, action.tool)) is not None:\n        return held\n"
         "    prior = action.contract.prior_state\n",
         "    prior = action.contract.prior_state\n",
     ),

@@ -40,6 +40,7 @@ def case(stage: Stage) -> RunFacts:
     stage.simulator.plan(
         {"tool": "send_notice", "mode": "cut"}, {"tool": "query_notice", "mode": "query_down"}
     )
+    api.publish_team(team_from_document(DESK), DESK, actor=OPERATOR)  # an empty table has nothing to refuse
     stage.start("order_fulfilment", 5_000_001)
     stage.settle()
     return stage.facts(5_000_001)

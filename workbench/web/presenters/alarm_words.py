@@ -30,6 +30,12 @@ REMEDIES: dict[str, Remedy] = {
         means=_("runs have been due for 30 s and nobody takes them"),
         do=_("workers, sweep, locks in PostgreSQL"),
     ),
+    "run.quarantined": Remedy(
+        means=_("runs were set aside: they broke five deliveries or killed three workers at one place"),
+        do=_(
+            "the log lines step.impossible, advance.failed, worker.dead; resume the case once the cause is gone"
+        ),
+    ),
     "worker.none": Remedy(
         means=_("nothing drains just now; normal while there is nothing to do"),
         do=_("together with run.not_moving: start a worker"),

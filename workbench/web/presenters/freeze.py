@@ -41,12 +41,12 @@ class Paused:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The page. `why_not_*` is the server's reason, "" where it may be done."""
+    """The page. `why_not_*` is the server's reason, "" where it may be done; `stops` what freezing would stop."""
 
+    heading: str
     in_force: tuple[InForce, ...]
     paused: tuple[Paused, ...]
     stops: str
-    place: str
     freeze_fields: tuple[Field, ...]
     lift_fields: tuple[Field, ...]
     why_not_freeze: str
@@ -77,10 +77,10 @@ def page(
 ) -> Page:
     """What is frozen, what is paused, and the forms. `why_not_lift` by the number of the freeze."""
     return Page(
+        heading=_("Freeze the whole system") if place == "all" else _("Freeze {where}").format(where=place),
         in_force=tuple(_in_force(freeze, why_not_lift.get(freeze.id, ""), clock) for freeze in freezes),
         paused=tuple(_paused(gate, clock) for gate in gates if gate.paused_at is not None),
         stops=stops(reach),
-        place=place,
         freeze_fields=fields["freeze"],
         lift_fields=tuple(field for field in fields["unfreeze"] if field.name != "freeze"),
         why_not_freeze=why_not["freeze"],
