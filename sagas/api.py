@@ -35,6 +35,7 @@ from sagas.ledger.desk import Author, opened
 from sagas.ledger.start import run_ref, start_run, start_steps
 from sagas.ledger.verbs import CommandDesk as Desk
 from sagas.looks import look, look_signoff
+from sagas.many import arrived, likenesses, standings
 from sagas.models import Handoff
 from sagas.obstacles import HIGHEST_ESCALATION, obstacle, targets
 from sagas.previews import preview, preview_of_edit, signed_call
@@ -77,6 +78,7 @@ __all__ = [
     "Received",
     "Team",
     "alarms",
+    "arrived",
     "ask_to_lift",
     "broker_policy",
     "broker_seen",
@@ -98,6 +100,7 @@ __all__ = [
     "is_place",
     "keep_frozen",
     "level",
+    "likenesses",
     "log",
     "look",
     "look_signoff",
@@ -143,6 +146,7 @@ __all__ = [
     "signoff_facts",
     "signoffs",
     "signoffs_open",
+    "standings",
     "start_run",
     "start_steps",
     "strip",
@@ -199,8 +203,6 @@ unknown_steps = vitals.unknown_steps
 outstanding = vitals.outstanding
 reconciliation_seen = vitals.reconciliation_seen
 database_seen = vitals.database_seen
-
-
 freeze_reach = _freezes.reach
 hold_freezes = lock_freeze
 

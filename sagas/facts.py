@@ -435,6 +435,19 @@ class QueueRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CaseStanding:
+    """How the run of a handoff stands. `seq` rises with every entry; `with_person`: some handoff of it is open."""
+
+    handoff_ref: str
+    run_ref: str
+    state: RunState
+    version: int
+    seq: int
+    closed_at: datetime | None
+    with_person: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class TeamQueue:
     """What waits for a team, and whether it is at work now. `zone` "" = around the clock; `calendar` 0 = undeclared.
 

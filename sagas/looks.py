@@ -48,6 +48,8 @@ def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> 
         match verb:
             case "resolve_happened":
                 return _verify(facts, step, reference, world)
+            case "read_back":
+                return _read_back(facts, step, world)
             case "mark_acceptable":
                 checks = tuple(_end_state(facts, state, world) for state in facts.definition.end_states)
                 return Looked(verb=verb, end_states=checks)
@@ -181,6 +183,34 @@ def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:
         detail="" if same else f"{contract.tool} names another reference, {answer.reference}",
         body=answer.result,
     )
+
+
+def _read_back(facts: RunFacts, step: str, world: World) -> Looked:
+    """Ask the tool's own status query about a call that it has confirmed.
+
+    `verified` None: it could not be read just now, or, with an empty `detail`, the tool offers no read at all.
+    """
+    action = next((a for a in planner.current(facts) if a.step == step), None)
+    query = action.contract.status_query if action is not None else None
+    if action is None or query is None:
+        return Looked(verb="read_back", step=step)
+    names = {**scope(facts, action), "args": action.args, "key": action.key}
+    try:
+        args = bind(dict(query.args), names)
+    except Unbindable as error:
+        return Looked(verb="read_back", step=step, detail=str(error))
+    contract = pinned(facts.definition_id, query.tool)[1]
+    observation = world.call(contract, args=args, key="", time_limit_s=TIME_LIMIT_S)
+    answer = classify_query(query, observation, names, contract=contract)
+    match answer.verdict:
+        case Verdict.FOUND:
+            return Looked(verb="read_back", step=step, verified=True, reference=answer.reference)
+        case Verdict.ABSENT | Verdict.DENIED if query.authoritative:
+            return Looked(
+                verb="read_back", step=step, verified=False, detail=f"{contract.tool} knows no such call"
+            )
+        case _:
+            return Looked(verb="read_back", step=step, detail=answer.detail or contract.tool)
 
 
 def _verify_compensation(facts: RunFacts, action: ActionFacts, world: World) -> Looked:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -116,11 +116,19 @@ def speak_up() -> int:
     return said
 
 
-class Sweep:
-    """The loop of the process: looks every half second, drains in a thread of its own."""
+type Errand = Callable[[Callable[[], bool]], None]
+"""Something to be done at every look, whatever it is; it is told how to ask whether to stop."""
 
-    def __init__(self) -> None:
+
+class Sweep:
+    """The loop of the process: looks every half second, drains in a thread of its own, and errands in another.
+
+    `errands` are what the people's side wants to go on by itself; nothing of it holds up the sweep.
+    """
+
+    def __init__(self, errands: Sequence[Errand] = ()) -> None:
         self.stopping = threading.Event()
+        self._errands = tuple(errands)
         self._told = False
         self._recovery = Recovery()
         self._next_watch = self._next_turn = self._next_canary = 0.0
@@ -132,8 +140,11 @@ class Sweep:
 
     def run(self) -> None:
         """Sweep until told to stop; then what the drain has in flight is waited for, and nothing more is claimed."""
-        drainer = threading.Thread(target=self._drain_untaken, name="sweep-drain")
-        drainer.start()
+        helpers = [threading.Thread(target=self._drain_untaken, name="sweep-drain")]
+        if self._errands:
+            helpers.append(threading.Thread(target=self._run_errands, name="sweep-errands"))
+        for helper in helpers:
+            helper.start()
         while not self._told and not self.stopping.wait(TICK_S):
             try:
                 self.tick()
@@ -147,7 +158,8 @@ class Sweep:
         self.stopping.set()
         if self._drain is not None:
             self._drain.stopping.set()
-        drainer.join()
+        for helper in helpers:
+            helper.join()
         connection.close()
 
     def tick(self) -> None:
@@ -195,6 +207,19 @@ class Sweep:
                 log.exception("sweep.drain_failed")
         if self._drain is not None:
             self._drain.close()
+        connection.close()
+
+    def _run_errands(self) -> None:
+        while not self.stopping.wait(TICK_S):
+            for errand in self._errands:
+                try:
+                    close_old_connections()
+                    errand(self.stopping.is_set)
+                except DatabaseError:
+                    log.warning("sweep.errand_without_database")
+                    connection.close()
+                except Exception:
+                    log.exception("sweep.errand_failed")
         connection.close()
 
     def _meanwhile(self, drain: Drain) -> bool:

@@ -611,7 +611,7 @@ _CLAIM_KINDS: Mapping[str, tuple[list[str], Json]] = {
     "handoffs": ([], _BOUND),
     "rate": (
         ["of", "at_most_per_s", "over_s"],
-        {"of": OF, "at_most_per_s": _number("calls a second"), "over_s": _number("seconds")},
+        {"of": OF, "at_most_per_s": _number("calls a second"), "over_s": _number("seconds"), "since": MOMENT},
     ),
     "spread": (["of"], {"of": OF}),
     "result": (

@@ -328,6 +328,9 @@ ENTRIES: Mapping[str, Named] = {
     "person.switched_off": _moved("person.switched_off"),
     "freeze.set": _moved("system.frozen"),
     "freeze.lifted": _moved("system.unfrozen"),
+    "bulk.released": _moved("bulk.released"),
+    "bulk.stopped": _moved("bulk.stopped"),
+    "bulk.finished": _moved("bulk.finished"),
 }
 """Neutral word of an audit action or event -> the product's entries. `COMMAND.accepted` and `COMMAND.refused` are
 added for every command."""

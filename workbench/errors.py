@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from django.utils import timezone, translation
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from sagas.facts import Obstacle
@@ -73,6 +75,52 @@ class Moment:
         same_day = self.now is None or timezone.localtime(self.now).date() == here.date()
         clock = f"{here:%H:%M:%S}" if self.seconds else f"{here:%H:%M}"
         return clock if same_day else f"{here:%Y-%m-%d} {clock}"
+
+
+def kept(sentence: Sentence) -> dict[str, Any]:
+    """A sentence as it is stored: its template in English and its parts."""
+    with translation.override("en"):
+        return {
+            "text": str(sentence.template),
+            "parts": {name: _part(part) for name, part in sentence.parts.items()},
+        }
+
+
+def told(stored: Mapping[str, Any]) -> Sentence:
+    """The sentence again; it becomes text in the language of whoever reads it."""
+    if not stored:
+        return Sentence("")
+    text: str = stored["text"]
+    return Sentence(_(text), {name: _restored(part) for name, part in stored.get("parts", {}).items()})
+
+
+def _part(part: object) -> Any:
+    match part:
+        case Moment():
+            now = part.now.isoformat() if part.now else ""
+            return {"at": part.at.isoformat(), "now": now, "seconds": part.seconds}
+        case Sentence():
+            return {"sentence": kept(part)}
+        case Promise():
+            return {"word": str(part)}
+        case int() | float():
+            return part
+        case _:
+            return str(part)
+
+
+def _restored(part: Any) -> object:
+    match part:
+        case {"at": at, "now": now, "seconds": seconds}:
+            return Moment(
+                datetime.fromisoformat(at), datetime.fromisoformat(now) if now else None, seconds=seconds
+            )
+        case {"sentence": sentence}:
+            return told(sentence)
+        case {"word": str(word)}:
+            return _(word)
+        case _:
+            return part
 
 
 @dataclass(frozen=True, kw_only=True)

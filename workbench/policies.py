@@ -52,6 +52,7 @@ class Permission(StrEnum):
     SIGN = "sign"
     WAIVE = "waive"
     STOP = "stop"
+    BULK = "bulk"
 
 
 SETTLERS = frozenset({Role.OPERATOR, Role.LEAD, Role.APPROVER})
@@ -64,6 +65,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.SIGN: frozenset({Role.APPROVER}),
     Permission.STOP: SETTLERS | {Role.ADMIN},
     Permission.WAIVE: frozenset({Role.APPROVER, Role.LEAD}),
+    Permission.BULK: frozenset({Role.LEAD}),
 }
 # Verbs that take another right than that to settle cases.
 PERMISSIONS: Mapping[str, Permission] = {
@@ -84,6 +86,10 @@ FOR_AGENTS = frozenset({"stop_and_compensate"})
 ANYTIME = frozenset({"stop_and_compensate"})
 # Remarks merge and a second person acts beside the first, so no claim stands in the way; a lead may take one over.
 CLAIM_FREE = frozenset({"comment", "confirm_verdict", "decline_verdict"})
+
+# What may be ordered for many cases at once, reads first. What makes up for effects, and what states a fact that nobody
+# has read, is decided case by case.
+IN_BULK = ("query_status", "retry", "mark_acceptable", "assign", "escalate")
 
 ROLE_WORDS: Mapping[Role, object] = {
     Role.OPERATOR: pgettext_lazy("role", "operator"),
@@ -117,6 +123,25 @@ def why_not(
         or _why_not_second(actor, facts, verb)
         or _why_not_within_limit(actor, roles, facts, verb, step)
     )
+
+
+def why_not_in_bulk(verb: str) -> Refusal | None:
+    """Why a verb is not for many cases at once; None where it is."""
+    if verb in IN_BULK:
+        return None
+    if verb in ("compensate", "skip_compensation", "stop_and_compensate", "redo"):
+        text = _("Compensations go case by case: each has a plan and a signature of its own.")
+    else:
+        text = _("This is decided case by case.")
+    return Refusal(answer=Answer.INVALID, code="not_in_bulk", sentence=Sentence(text))
+
+
+def count_is_typed(facts: RunFacts, verb: str, step: str) -> bool:
+    """Whether a bulk with this case asks its author to type the number of cases: customers or money are touched."""
+    if verb not in ("retry", "mark_acceptable"):
+        return False
+    touched = bool(facts.customer or facts.amount) and any(_matters(action) for action in facts.actions)
+    return touched or bool(api.preview(facts, verb, step=step).irreversible)
 
 
 def permission_of(verb: str) -> Permission:

@@ -14,7 +14,7 @@ const live = $("#live");
 let checked = live?.dataset.checked ?? "";
 
 function tick() {
-  if (!document.hidden) poll.dispatchEvent(new CustomEvent("amends:tick"));
+  if (!document.hidden && !$("[data-ended]")) poll.dispatchEvent(new CustomEvent("amends:tick"));
 }
 if (poll) {
   setInterval(tick, Number(poll.dataset.every) * 1000);
@@ -38,6 +38,7 @@ body.addEventListener("htmx:configRequest", (event) => {
     shown: $("#pill [data-n]")?.dataset.n ?? "0",
     v: $("#seen")?.dataset.version ?? "",
     seq: $("#seen")?.dataset.seq ?? "",
+    seen: $("#seen")?.dataset.seen ?? "",
     draft: hasDraft() ? "1" : "0",
     act: $("#acts input:checked")?.value ?? "",
     waiting: result?.dataset.waiting ?? "",

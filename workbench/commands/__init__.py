@@ -1,6 +1,7 @@
 """What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview` and add nothing."""
 
 from workbench.commands._arguments import LISTS, ArgumentField, Arguments, Kind, fields_of
+from workbench.commands._bulks import BULKS, locked_bulk, move_bulk, release_bulk, store_bulk
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
@@ -10,6 +11,7 @@ from workbench.commands._signoffs import SignoffOffer, signoff_offers
 from workbench.commands.available import Offer, available
 
 __all__ = [
+    "BULKS",
     "COMMANDS",
     "LISTS",
     "SIGNOFF_COMMANDS",
@@ -30,6 +32,10 @@ __all__ = [
     "dispatch",
     "fields_of",
     "find_preview",
+    "locked_bulk",
     "make_preview",
+    "move_bulk",
+    "release_bulk",
     "signoff_offers",
+    "store_bulk",
 ]

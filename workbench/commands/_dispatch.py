@@ -6,8 +6,7 @@
    run, rights, version, preview and evidence are judged on the facts under lock, the verb runs, the receipt
    is kept.
    A refusal leaves its entry and nothing else.
-4. After the commit the bell is rung, best effort.
-Must not know any verb by name.
+4. After the commit the bell is rung, best effort. Must not know any verb by name.
 """
 
 from __future__ import annotations
@@ -60,19 +59,21 @@ def dispatch(
     arguments: Mapping[str, object],
     preview_id: str = "",
     door: str,
+    claims: bool = True,
 ) -> Result:
-    """Run `verb` as `actor`; every outcome is a Result, none an exception (a lost database aside)."""
+    """Run `verb` as `actor`; every outcome is a Result, none an exception. `claims` False: it takes no claim."""
     order = Order(
         verb=verb if verb in _KNOWN else "",
         handoff_ref=handoff_ref if NAME.fullmatch(handoff_ref) else "",
         signoff_ref=signoff_ref if NAME.fullmatch(signoff_ref) else "",
         run_ref=run_ref if NAME.fullmatch(run_ref) else "",
         command_id=command_id if NAME.fullmatch(command_id) else "",
-        # A version that cannot be is one that nobody saw: stale, whatever the case is at.
+        # A version that cannot be is one that nobody saw.
         saw_version=saw_version if saw_version is None or 0 <= saw_version <= HIGHEST_VERSION else 0,
         arguments=arguments,
         preview_id=preview_id,
         door=door,
+        claims=claims,
     )
     faultpoints.reach("command.begun")
     try:
@@ -200,7 +201,7 @@ def _run(command: _OnRun, order: Order, parsed: Any, desk: api.Desk, looked: Loo
         return command.run(desk, ref=order.signoff_ref)
     if command.looks and looked is None:
         raise _LookFirst
-    if command.claims and policies.open_handoff(desk.facts) is not None:
+    if command.claims and order.claims and policies.open_handoff(desk.facts) is not None:
         desk.claim(minutes=claim.MINUTES)
     return command.run(desk, arguments=parsed, looked=looked)
 

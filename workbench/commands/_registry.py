@@ -7,6 +7,10 @@ from typing import Any
 
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands.assign import Assign
+from workbench.commands.bulk_continue import BulkContinue
+from workbench.commands.bulk_pause import BulkPause
+from workbench.commands.bulk_start import BulkStart
+from workbench.commands.bulk_stop import BulkStop
 from workbench.commands.claim import Claim
 from workbench.commands.comment import Comment
 from workbench.commands.compensate import Compensate
@@ -58,6 +62,10 @@ _ON_THE_SYSTEM: tuple[type[SystemCommand[Any]], ...] = (
     Unfreeze,
     KeepFrozen,
     OpenTool,
+    BulkStart,
+    BulkPause,
+    BulkContinue,
+    BulkStop,
 )
 
 COMMANDS: Mapping[str, type[Command[Any]]] = {command.verb: command for command in _ON_HANDOFFS}

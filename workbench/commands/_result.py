@@ -71,6 +71,7 @@ class Order:
     door: str
     signoff_ref: str = ""
     run_ref: str = ""
+    claims: bool = True
 
     @property
     def target(self) -> str:

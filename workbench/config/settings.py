@@ -147,6 +147,8 @@ if PRODUCTION:
 SIMULATOR_ADMIN_URL = env.text("SIMULATOR_ADMIN_URL", "")
 
 # A message is a bell and may be lost, so it is acknowledged early, never retried and answered by nothing.
+# What the sweep does at every look beside its own work, by name: the engine does not know what it is.
+AMENDS_ERRANDS = ["workbench.bulks.runner.go_on"]
 CELERY_BROKER_URL = env.broker("REDIS_URL", None if PRODUCTION else "redis://127.0.0.1:6379/0")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

@@ -1,9 +1,10 @@
 """The workbench's tables: fields, constraints and `__str__`. Decisions live in commands and policies."""
 
 from workbench.models.assignment import Assignment
+from workbench.models.bulk import Bulk, BulkMember
 from workbench.models.preview import Preview
 from workbench.models.receipt import Receipt
 from workbench.models.token import ApiToken
 from workbench.models.user import User
 
-__all__ = ["ApiToken", "Assignment", "Preview", "Receipt", "User"]
+__all__ = ["ApiToken", "Assignment", "Bulk", "BulkMember", "Preview", "Receipt", "User"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
-from django.urls import path
+from django.urls import path, re_path
 
 from workbench.web.views import (
     account,
+    bulk,
     case,
     freeze,
     queue,
@@ -27,6 +28,14 @@ urlpatterns = [
     path("logout/", session.LogOut.as_view(), name="logout"),
     path("handoffs/", queue.queue, name="queue"),
     path("handoffs/changes", queue.changes, name="queue-changes"),
+    path("handoffs/bulk/", bulk.bulk, name="bulk"),
+    path("handoffs/bulk/<str:ref>/", bulk.one, name="bulk-list"),
+    path("handoffs/bulk/<str:ref>/changes/", bulk.changes, name="bulk-changes"),
+    path("handoffs/bulk/<str:ref>/start/", bulk.act, {"verb": "bulk_start"}, name="bulk-start"),
+    path("handoffs/bulk/<str:ref>/pause/", bulk.act, {"verb": "bulk_pause"}, name="bulk-pause"),
+    path("handoffs/bulk/<str:ref>/continue/", bulk.act, {"verb": "bulk_continue"}, name="bulk-continue"),
+    path("handoffs/bulk/<str:ref>/stop/", bulk.act, {"verb": "bulk_stop"}, name="bulk-stop"),
+    re_path(r"^handoffs/bulk/(?P<ref>[^/]+)/report\.(?P<form>csv|jsonl)$", bulk.report_, name="bulk-report"),
     path("handoffs/<str:ref>/", case.case, name="case"),
     path("handoffs/<str:ref>/preview/", case.preview, name="preview"),
     path("handoffs/<str:ref>/act/", case.act, name="act"),

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from django.utils.module_loading import import_string
 
 from sagas.sweep import Sweep
 
@@ -18,7 +19,7 @@ class Command(BaseCommand):
         """Sweep until told to stop."""
         if settings.AMENDS_ENV == "production":
             self.check(tags=["amends"], include_deployment_checks=True)
-        sweep = Sweep()
+        sweep = Sweep([import_string(name) for name in settings.AMENDS_ERRANDS])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, sweep.stop)
         sweep.run()

@@ -6,7 +6,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,53 +15,24 @@ from django.test import Client
 
 from sagas import api
 from sagas.errors import EngineError
-from sagas.facts import Actor, ActorKind, RunFacts
+from sagas.facts import Actor, RunFacts
 from tools.callbacks import signature
 from tools.contract import Json
 from tools.drill_words import VERBS
 from tools.drills.translate import about, input_of
-from workbench.commands import COMMANDS, SIGNOFF_COMMANDS, dispatch, fields_of, make_preview, people
+from workbench.commands import COMMANDS, SIGNOFF_COMMANDS, dispatch, fields_of, make_preview
 from workbench.errors import Refused
+from workbench.labs.drills import bulking
+from workbench.labs.drills.bulking import REASON
+from workbench.labs.drills.casting import person_of
 from workbench.labs.drills.cue import AGENT, Answered, Part, Score
 from workbench.labs.drills.ground import Ground
 from workbench.labs.drills.inside import rows
 from workbench.labs.drills.outside import reference
 from workbench.models import User
-from workbench.roles import Role, acting_role
 
-REASON = "Looked into it with the system outside."
-NOBODYS = frozenset({"agent", "api", "callback"})
-CASTING = Actor(kind=ActorKind.SYSTEM, id="drill", name="Drill", role="system")
 HOST = "localhost"
 _OUTCOMES = {"done": "done", "failed": "denied", "withdrawn": "denied"}
-
-
-def enlist(score: Score) -> None:
-    """Store the people of a drill with their roles."""
-    for name, roles in score.drill.actors.items():
-        if set(roles) & NOBODYS:
-            kind = ActorKind.SYSTEM if "callback" in roles else ActorKind.AGENT
-            score.people[name] = Actor(kind=kind, id=f"agent:{name}", name=name, role="agent")
-            continue
-        username = f"{name}-{score.names.prefix}".lower()
-        person = people.add_person(
-            actor=CASTING,
-            username=username,
-            display_name=f"{name} of the drill",
-            password=uuid.uuid4().hex,
-            check_password=False,
-        )
-        known = frozenset(Role(role) for role in roles)
-        people.give_roles(actor=CASTING, person=person, roles=known, reason="the cast of a drill")
-        score.people[name] = Actor(
-            kind=ActorKind.HUMAN, id=username, name=person.display_name, role=acting_role(known)
-        )
-
-
-def person_of(score: Score, name: str) -> User | None:
-    """The account of an actor; None for agents and providers."""
-    actor = score.people[name]
-    return User.objects.filter(username=actor.id).first() if actor.kind is ActorKind.HUMAN else None
 
 
 def begin(score: Score, part: Part) -> None:
@@ -149,6 +120,8 @@ class Asker:
             return self._callback(command, part, dict(command.get("args", {})), str(command["target"]))
         if kind == "start" and part is not None:
             return self._start(command, part)
+        if kind.startswith("bulk_"):
+            return self._bulk(command, kind.removeprefix("bulk_"))
         if part is None:
             raise LookupError(f"{kind} is given for a run")
         verb = VERBS.get(kind, kind)
@@ -190,6 +163,17 @@ class Asker:
             )
 
         return ask
+
+    def _bulk(self, command: Mapping[str, Json], verb: str) -> Callable[[], Answered]:
+        actor, person = self._author(command)
+        command_id = self._command_id(command, self._score.parts[0])
+        ask = bulking.order(self._score, command, verb, actor=actor, person=person, command_id=command_id)
+
+        def answered() -> Answered:
+            told = ask()
+            return replace(self._answered(command, self._score.parts[0], *told, command_id), run="")
+
+        return answered
 
     def _signoff(self, command: Mapping[str, Json], part: Part, verb: str) -> Callable[[], Answered]:
         page = self._pages.get((int(command["order"]), part.case))
@@ -393,8 +377,3 @@ class Asker:
             [body.get("key", "-"), body.get("ref", "-")],
         )
         return bool(found and found[0]["run_id"] is not None)
-
-
-def publisher(score: Score, name: str) -> Actor:
-    """Who publishes: the actor of the drill, or the drill itself."""
-    return score.people.get(name, CASTING)

@@ -152,12 +152,9 @@ def _at(document: Json, pointer: str) -> Json:
 
 def rate(record: Record, claim: Mapping[str, Json], part: Part) -> Iterator[str]:
     """Judges: never more calls a second than this, over any window of `over_s`."""
-    del part
-    at = sorted(
-        record.ground.hours.of_wall(one.at)
-        for one in record.ledger
-        if (one.kind, one.of) == ("arrived", claim["of"])
-    )
+    since = _since(record, claim, part) or 0.0
+    calls = (one for one in record.ledger if (one.kind, one.of) == ("arrived", claim["of"]))
+    at = sorted(moment for one in calls if (moment := record.ground.hours.of_wall(one.at)) >= since)
     over, most = float(claim["over_s"]), float(claim["at_most_per_s"]) * float(claim["over_s"])
     first = 0
     for number, moment in enumerate(at):

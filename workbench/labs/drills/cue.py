@@ -56,6 +56,8 @@ class Score:
     answers: list[Answered] = field(default_factory=list)
     command_ids: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Command id -> (verb of the drill, actor)."""
+    bulks: list[str] = field(default_factory=list)
+    """The bulks that were frozen, in order."""
     faults_done: dict[str, float] = field(default_factory=dict)
     """Fault id -> drill time."""
     people: dict[str, Actor] = field(default_factory=dict)

@@ -19,7 +19,8 @@ from tools.drills.drill import concerns
 from tools.drills.translate import about
 from workbench.commands import people
 from workbench.labs.drills import inside
-from workbench.labs.drills.asking import CASTING, Asker, person_of
+from workbench.labs.drills.asking import Asker
+from workbench.labs.drills.casting import CASTING, person_of
 from workbench.labs.drills.cue import Part, Score
 from workbench.labs.drills.ground import Ground
 from workbench.labs.drills.publishing import Publisher

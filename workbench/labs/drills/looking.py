@@ -13,7 +13,8 @@ from tools.drill_words import VERBS
 from workbench.commands import COMMANDS, make_preview
 from workbench.errors import Refused
 from workbench.labs.drills import claims
-from workbench.labs.drills.asking import HOST, person_of
+from workbench.labs.drills.asking import HOST
+from workbench.labs.drills.casting import person_of
 from workbench.labs.drills.cue import Part, Score
 from workbench.labs.drills.standing import differences, why_not
 

@@ -12,9 +12,11 @@ from tools import drill_words as words
 from tools.contract import Json
 from tools.drills.drill import Drill, concerns
 from tools.drills.translate import about
+from workbench.bulks import runner
 from workbench.commands import people
 from workbench.labs.drills import inside, outside
-from workbench.labs.drills.asking import CASTING, Asker, begin, enlist, person_of
+from workbench.labs.drills.asking import Asker, begin
+from workbench.labs.drills.casting import CASTING, enlist, person_of
 from workbench.labs.drills.cue import AGENT, Answered, Part, Score
 from workbench.labs.drills.doing import Mischief, NotPlayable, change_roles, plans_of
 from workbench.labs.drills.ground import Ground
@@ -161,6 +163,8 @@ class Player:
         whose = [part for part in self.score.parts if concerns(given, part.id)]
         if "run" in moment:
             whose = [part for part in whose if part.id == moment["run"]] or whose
+        if str(given.get("command", "")).startswith("bulk_"):
+            return [Cue(kind=kind, given=given, moment=moment, part=None)]
         if not per_run and not ("run" in given or "runs" in given):
             named = [part for part in self.score.parts if part.id == moment.get("run", part.id)]
             return [Cue(kind=kind, given=given, moment=moment, part=named[0] if named else None)]
@@ -191,9 +195,19 @@ class Player:
         return pulse.due_at is not None and pulse.due_at - pulse.now < SOON_S
 
     def _anything_hot(self) -> bool:
-        hot = any(self._hot(part) for part in self.score.parts) or self.mischief.busy
+        hot = any(self._hot(part) for part in self.score.parts) or self.mischief.busy or self._bulk_busy()
         self._quiet = 0 if hot else self._quiet + 1
         return hot or self._quiet < QUIET_LOOKS
+
+    def _bulk_busy(self) -> bool:
+        """Whether a bulk of this drill goes on; where it only waits for its cases, time may pass."""
+        if not self.score.bulks or not runner.running(self.score.bulks):
+            return False
+        return runner.sending(self.score.bulks) or all(self._at_rest_alone(part) for part in self.score.parts)
+
+    def _at_rest_alone(self, part: Part) -> bool:
+        pulse = self._pulses.get(part.ref)
+        return pulse is None or (pulse.with_a_person and not pulse.owner)
 
     def _at_rest(self, part: Part) -> bool:
         pulse = self._pulses.get(part.ref)
@@ -222,7 +236,7 @@ class Player:
             earlier = [
                 one
                 for one in self.cues
-                if one.kind == "command" and not one.done and one.part is cue.part and one.order < cue.order
+                if one.kind == "command" and not one.done and _together(one, cue) and one.order < cue.order
             ]
             if earlier:
                 continue
@@ -250,7 +264,7 @@ class Player:
             if one.kind == "command"
             and not one.done
             and one is not cue
-            and one.part is cue.part
+            and _together(one, cue)
             and (one.order in orders or one.given.get("concurrent_with") in orders)
         ]
 
@@ -396,7 +410,8 @@ class Player:
                 unit = inside.unit(facts, moment["compensation"], moment.get("item", ""))
                 return inside.compensation_state(unit) == str(moment["is"])
             case "rest":
-                return self._quiet >= QUIET_LOOKS and self._at_rest(part)
+                waiting = [one for one in self.score.parts if cue.part is None or one is part]
+                return self._quiet >= QUIET_LOOKS and all(self._at_rest(one) for one in waiting)
             case "end":
                 rest = [one for one in self.cues if not one.done and "end" not in one.moment]
                 return not rest and self._all_at_rest()
@@ -514,6 +529,11 @@ _ONCE = frozenset(
     }
 )
 words_at_a_moment = frozenset({"seen", "offer", "preview", "page", "alarm"})
+
+
+def _together(one: Cue, other: Cue) -> bool:
+    """Whether two commands are about the same run; one for many runs is about each."""
+    return one.part is other.part or one.part is None or other.part is None
 
 
 def _needs_ledger(moment: Mapping[str, Json]) -> bool:

@@ -50,11 +50,11 @@ class Record:
     def beside(self) -> list[Entry]:
         """Entries of the time of the drill that belong to no run, by its own people or about its own workflow."""
         ids = {actor.id for actor in self.score.people.values()}
-        prefix = self.score.names.prefix
+        about = (self.score.names.prefix, *self.score.bulks)
         return [
             one
             for one in inside.entries_without_run(self.first_entry)
-            if one.actor_id in ids or prefix in f"{one.after}{one.before}"
+            if one.actor_id in ids or any(word in f"{one.after}{one.before}" for word in about)
         ]
 
     # --- Calls --------------------------------------------------------------------------------------------------------

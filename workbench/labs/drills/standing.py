@@ -12,7 +12,7 @@ from tools.drill_words import VERBS
 from workbench import policies
 from workbench.commands import COMMANDS
 from workbench.labs.drills import inside
-from workbench.labs.drills.asking import person_of
+from workbench.labs.drills.casting import person_of
 from workbench.labs.drills.cue import Part, Score
 from workbench.labs.drills.outside import Seen
 from workbench.roles import Role

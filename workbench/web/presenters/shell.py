@@ -24,6 +24,7 @@ SHEETS = tuple(
         "components",
         "layout",
         "queue",
+        "bulk",
         "case",
         "decide",
         "signoffs",
