@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from django.db import connection
 
 from sagas import api
 from sagas.facts import Actor, ActorKind, RunFacts
+from sagas.states import RunState
 from tools.reader import read_contract, read_definition
 from workbench.labs.chapters import CHAPTERS, Chapter
 from workbench.labs.world import Outside
@@ -92,3 +95,13 @@ def await_rest(started: Mapping[str, str], progress: Progress) -> None:
 def at_rest(facts: RunFacts) -> bool:
     """Whether a run is at its end or with a person."""
     return facts.finished_at is not None or (facts.handoff is not None and facts.state.value == "handoff")
+
+
+def resting(refs: Sequence[str]) -> list[str]:
+    """Which of these runs are at their end or with a person: one cheap question, however many they are."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ref FROM sagas_run WHERE ref = ANY(%s) AND (finished_at IS NOT NULL OR state = %s)",
+            [list(refs), RunState.HANDOFF.value],
+        )
+        return [row[0] for row in cursor.fetchall()]

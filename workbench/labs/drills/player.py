@@ -72,6 +72,7 @@ class Player:
     _pulses: dict[str, Pulse] = field(default_factory=dict)
     _waiting: dict[str, list[int]] = field(default_factory=dict)
     _quiet: int = 0
+    _risen: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.asker = Asker(self.score, self.ground)
@@ -117,6 +118,7 @@ class Player:
                     self.score.complaints.append(self._not_at_rest())
                     break
                 self.mischief.tend()
+                self._start_what_struck_itself()
                 self._see()
                 if self._do_what_is_due() or self._open_gates():
                     self._quiet = 0
@@ -489,6 +491,16 @@ class Player:
     def _let_everybody_pass(self) -> None:
         for name in self.gates:
             self.ground.arena.outside.open_gate(name)
+
+    def _start_what_struck_itself(self) -> None:
+        """A process that fell at an armed point comes back where its fault says so; a worker's child does by itself."""
+        for fault, _part, plan in self._armed:
+            if fault.get("then") != "start" or plan["once_file"] in self._risen or not self._happened(plan):
+                continue
+            down = [name for kind in ("worker", "sweep") for name in self.ground.arena.names(kind)]
+            for name in [name for name in down if not self.ground.arena.runs(name)]:
+                self.ground.arena.start(name)
+                self._risen.add(str(plan["once_file"]))
 
     # --- The end ------------------------------------------------------------------------------------------------------
 
