@@ -22,13 +22,13 @@ from tools.definition import IfNotApproved
 from tools.redact import mask
 
 _REQUESTED = "approval.requested"
+_ANSWERS = ("approval.settled", "tool.compensation.approval.settled")
 _SHAPES_NOTHING = (
     "command.refused",
     "command.query_status",
     "human.handoff.commented",
-    "approval.settled",
     "approval.lapsed",
-    "tool.compensation.approval.settled",
+    *_ANSWERS,
 )
 """Entries of people that do not make them requesters: remarks, questions, and what was said to an earlier request."""
 _LEVELS = tuple(Level)
@@ -96,10 +96,16 @@ def _facts_of(
 
 
 def shapers(desk: Desk) -> list[dict[str, Json]]:
-    """Everybody who shaped a request: who started the run, claimed, ordered or edited (shared rule R7)."""
+    """Everybody who shaped a request: who started the run, claimed, ordered or edited (shared rule R7).
+
+    Saying yes or no to an earlier request shapes nothing, and neither does what followed from it in the same commit.
+    """
+    entries_of_run = Entry.objects.filter(run_id=desk.run.pk)
+    answers = entries_of_run.filter(name__in=_ANSWERS).exclude(command_id="").values("command_id")
     rows = (
-        Entry.objects.filter(run_id=desk.run.pk, actor_kind__in=("human", "agent"))
+        entries_of_run.filter(actor_kind__in=("human", "agent"))
         .exclude(name__in=_SHAPES_NOTHING)
+        .exclude(command_id__in=answers)
         .values_list("actor_id", "actor_name")
         .distinct()
     )

@@ -63,12 +63,18 @@ def permit_of(facts: RunFacts, step: str = "grant_credit_line") -> PermitFacts:
 
 
 def sign(permit: PermitFacts) -> None:
-    with api.transaction(), api.signoff_desk(permit.ref, actor=PRIYA, reason="I have seen it") as desk:
+    by: dict[str, Any] = {"actor": PRIYA, "command_id": f"sign-{permit.ref}", "reason": "I have seen it"}
+    with api.transaction(), api.signoff_desk(permit.ref, **by) as desk:
         desk.sign(permit.ref)
 
 
 def refuse(permit: PermitFacts) -> None:
-    with api.transaction(), api.signoff_desk(permit.ref, actor=PRIYA, reason="the limit is too high") as desk:
+    by: dict[str, Any] = {
+        "actor": PRIYA,
+        "command_id": f"refuse-{permit.ref}",
+        "reason": "the limit is too high",
+    }
+    with api.transaction(), api.signoff_desk(permit.ref, **by) as desk:
         desk.reject(permit.ref)
 
 
@@ -195,6 +201,35 @@ def test_a_signature_that_was_not_used_in_time_is_asked_for_again(
     assert again.state is RunState.AWAITING_APPROVAL
     assert permit_of(again).ref != permit_of(asked).ref
     assert effects(simulator, "allocate_limit") == 0
+
+
+@pytest.mark.requirement("S1-12")
+def test_who_said_no_to_an_earlier_request_has_not_worked_on_the_next_one(
+    published: None, simulator: Simulator, clock: Clock
+) -> None:
+    publish("bank_to_a_person", "bank_opening.toml", "allocate_limit")
+    definition = read_definition(ROOT / "examples" / "bank_opening.toml").document
+    definition = copy.deepcopy(definition) | {
+        "name": "bank_to_a_person",
+        "on_failure": "handoff",
+        "version": 2,
+    }
+    step = next(step for step in definition["steps"] if step["tool"] == "allocate_limit")
+    step["contract_version"] = 91
+    api.publish_definition(definition_from_document(definition), actor=OPERATOR)
+    asked = begin("bank_to_a_person", BANK)
+    refuse(permit_of(asked))
+    drain()
+    handoff = api.run_facts(asked.ref).handoff
+    assert handoff is not None
+    other = {**dict(asked.action("grant_credit_line").args or {}), "amount": "400.00"}
+    with api.transaction(), api.desk(handoff.ref, actor=OPERATOR, reason="a lower limit") as desk:
+        desk.edit_and_retry("grant_credit_line", args=other)
+    drain()
+
+    again = permit_of(api.run_facts(asked.ref))
+    assert ("user:1", "Maya") in again.requesters
+    assert PRIYA.id not in {who for who, _name in again.requesters}
 
 
 @pytest.mark.requirement("S1-10", "S1-12")

@@ -235,12 +235,7 @@ class Player:
 
     def _give_next_command(self, ripe: list[Cue]) -> bool:
         for cue in ripe:
-            earlier = [
-                one
-                for one in self.cues
-                if one.kind == "command" and not one.done and _together(one, cue) and one.order < cue.order
-            ]
-            if earlier:
+            if self._earlier(cue):
                 continue
             group = [cue, *self._at_the_same_time(cue)]
             self.progress(", ".join(f"{one.given['actor']}: {one.given['command']}" for one in group))
@@ -378,13 +373,27 @@ class Player:
     # --- Moments --------------------------------------------------------------------------------------------------------
 
     def _ripe(self, cue: Cue) -> bool:
-        if cue.ripe_at is None and self._has_come(cue):
+        if cue.ripe_at is None and self._has_come(cue) and not self._too_early(cue):
             cue.ripe_at = self.ground.hours.now()
         later = float(cue.moment.get("plus_s", 0.0))
         return cue.ripe_at is not None and self.ground.hours.now() >= cue.ripe_at + later
 
+    def _watched(self, cue: Cue) -> Part:
+        """The run whose moment it is: the one that the moment names, else the one that the cue is about."""
+        named = [part for part in self.score.parts if part.id == cue.moment.get("run")]
+        return named[0] if len(named) == 1 else cue.part or self.score.parts[0]
+
+    def _too_early(self, cue: Cue) -> bool:
+        """The rest that a command waits for is the one after the command before it."""
+        return cue.kind == "command" and "rest" in cue.moment and bool(self._earlier(cue))
+
+    def _earlier(self, cue: Cue) -> list[Cue]:
+        """The commands before this one that are still to be given."""
+        commands = (one for one in self.cues if one.kind == "command" and _together(one, cue))
+        return [one for one in commands if not one.done and one.order < cue.order]
+
     def _has_come(self, cue: Cue) -> bool:
-        moment, part = cue.moment, cue.part or self.score.parts[0]
+        moment, part = cue.moment, self._watched(cue)
         match next(name for name in words.MOMENTS if name in moment):
             case "t":
                 return self.ground.hours.now() >= float(moment["t"])
