@@ -30,11 +30,12 @@ from sagas.freezes import ask_to_lift, freeze, is_place, keep_frozen, unfreeze
 from sagas.gates import gates, open_gate
 from sagas.health import Health, broker_policy, health, owns_tables
 from sagas.inbox import Callback, Received, receive
+from sagas.leaving import can_be_left_out
 from sagas.ledger import approvals, proposals
 from sagas.ledger.desk import Author, opened
 from sagas.ledger.start import run_ref, start_run, start_steps
 from sagas.ledger.verbs import CommandDesk as Desk
-from sagas.looks import look, look_signoff
+from sagas.looks import look, look_plan, look_signoff
 from sagas.many import arrived, likenesses, standings
 from sagas.models import Handoff
 from sagas.obstacles import HIGHEST_ESCALATION, obstacle, targets
@@ -80,10 +81,13 @@ __all__ = [
     "alarms",
     "arrived",
     "ask_to_lift",
+    "asked",
     "broker_policy",
     "broker_seen",
     "calls_lately",
+    "can_be_left_out",
     "check_definition",
+    "compensation_order",
     "counts",
     "database_seen",
     "desk",
@@ -103,6 +107,7 @@ __all__ = [
     "likenesses",
     "log",
     "look",
+    "look_plan",
     "look_signoff",
     "mark_word",
     "needs_of_contract",
@@ -177,32 +182,27 @@ queue_counts = queries.queue_counts
 queue_changes = queries.queue_changes
 alarms = in_force
 run_facts = queries.facts_of_run
-signoffs = queries.signoffs
-signoffs_open = queries.signoffs_open
+signoffs, signoffs_open = queries.signoffs, queries.signoffs_open
 signoff_facts = queries.facts_of_permit
 handoff_facts = queries.facts_of_handoff
-now = queries.now
-runs = queries.runs
-entries = queries.entries
+now, runs, entries = queries.now, queries.runs, queries.entries
 trail_of = queries.trail_of
-workflows = catalogue.workflows
-workflow = catalogue.workflow
+workflows, workflow = catalogue.workflows, catalogue.workflow
 workflow_versions = catalogue.workflow_versions
-tools = catalogue.tools
-tool = catalogue.tool
-tool_versions = catalogue.tool_versions
+tools, tool, tool_versions = catalogue.tools, catalogue.tool, catalogue.tool_versions
 users_of = catalogue.users_of
 runs_lately = lately.runs_of
 calls_lately = lately.calls_of
 systems_lately = lately.systems
-workers_seen = vitals.workers_seen
-waiting = vitals.waiting
-broker_seen = vitals.broker_seen
-outbox_seen = vitals.outbox_seen
-unknown_steps = vitals.unknown_steps
-outstanding = vitals.outstanding
+workers_seen, waiting = vitals.workers_seen, vitals.waiting
+broker_seen, outbox_seen = vitals.broker_seen, vitals.outbox_seen
+unknown_steps, outstanding = vitals.unknown_steps, vitals.outstanding
 reconciliation_seen = vitals.reconciliation_seen
 database_seen = vitals.database_seen
+
+
+asked = planner.asked
+compensation_order = planner.compensation_order
 freeze_reach = _freezes.reach
 hold_freezes = lock_freeze
 

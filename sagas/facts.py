@@ -295,8 +295,9 @@ class RunFacts:
     """Everything known of one run at `now` (database clock). `version` rises with every change people can see.
 
     `parent_ref` is the run that this one is a remedy for, `remedies` are those started for this one. `starter` is the id
-    of whoever started it; `turned_back_by` names the person, agent or system that began the compensation. `whole` False:
-    of a large run only the actions that the next decision needs.
+    of whoever started it; `turned_back_by` names the person, agent or system that began the compensation, `paused_by` the
+    person who keeps the next one from beginning. `whole` False: of a large run only the actions that the next decision
+    needs.
     """
 
     id: int
@@ -331,6 +332,8 @@ class RunFacts:
     starter: str = ""
     turned_back_by: str = ""
     turned_back_at: datetime | None = None
+    paused_by: str = ""
+    paused_at: datetime | None = None
     definition_id: int = 0
     parent_ref: str = ""
     remedies: tuple[str, ...] = ()
@@ -696,6 +699,17 @@ class ChangeSeen:
 class SignoffLook:
     """What was read of the outside world for whoever is about to sign."""
 
+    preconditions: tuple[ConditionCheck, ...] = ()
+    changes: tuple[ChangeSeen, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanLook:
+    """What was read of the outside world for one compensation of a plan. `read` False: there was no time for it."""
+
+    step: str
+    item: str
+    read: bool
     preconditions: tuple[ConditionCheck, ...] = ()
     changes: tuple[ChangeSeen, ...] = ()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection
 from dataclasses import replace
 
 from django.conf import settings
@@ -13,6 +15,7 @@ from sagas.facts import (
     ConditionCheck,
     EndStateCheck,
     Looked,
+    PlanLook,
     RunFacts,
     SignoffFacts,
     SignoffLook,
@@ -37,6 +40,8 @@ TIME_LIMIT_S = 5.0
 """Seconds that one read may take while a person waits."""
 SIGNOFF_LIMIT_S = 2.0
 """The same where it only illustrates a page: what does not answer in time is shown as not known."""
+PLAN_LIMIT_S = 6.0
+"""After which no further read of a plan is begun; each is made again right before its call anyway."""
 
 
 def look(facts: RunFacts, verb: str, *, step: str = "", reference: str = "") -> Looked:
@@ -65,23 +70,55 @@ def look_signoff(signoff: SignoffFacts) -> SignoffLook:
     facts = facts_of_run(signoff.run.ref, unmasked=True)
     actions = (one for whole in facts.actions for one in (whole, *whole.items))
     action = next(one for one in actions if one.id == signoff.action.id)
-    declared = action.contract.compensation
-    if declared is None or signoff.forward:
+    if signoff.forward:
         return SignoffLook()
-    world, names = World(settings.TOOL_SYSTEMS), scope(facts, action)
-    answers: _Answers = {}
+    world = World(settings.TOOL_SYSTEMS)
     try:
-        preconditions = tuple(
-            _precondition(facts, condition, names, world, answers) for condition in declared.preconditions
-        )
-        after = declared.verify or declared.already_done
-        changes = _changes(facts, action, after, names, world, answers) if after else ()
-        return SignoffLook(preconditions=preconditions, changes=changes)
+        return _look_at_compensation(facts, action, world)
     finally:
         world.close()
 
 
-type _Answers = dict[str, ConditionSeen]
+def look_plan(facts: RunFacts, *, leave_out: Collection[str] = ()) -> tuple[PlanLook, ...]:
+    """Read what each compensation rests on and what it changes, in running order, for whoever is about to order them."""
+    outside_transaction()
+    facts = facts_of_run(facts.ref, unmasked=True)
+    world, begun, looks = World(settings.TOOL_SYSTEMS), time.monotonic(), []
+    try:
+        for action in planner.to_compensate(facts):
+            if action.compensation is None or action.step in leave_out:
+                continue
+            read = time.monotonic() - begun < PLAN_LIMIT_S
+            seen = _look_at_compensation(facts, action, world) if read else SignoffLook()
+            looks.append(
+                PlanLook(
+                    step=action.step,
+                    item=action.item,
+                    read=read,
+                    preconditions=seen.preconditions,
+                    changes=seen.changes,
+                )
+            )
+        return tuple(looks)
+    finally:
+        world.close()
+
+
+def _look_at_compensation(facts: RunFacts, action: ActionFacts, world: World) -> SignoffLook:
+    declared = action.contract.compensation
+    if declared is None:
+        return SignoffLook()
+    names, answers = scope(facts, action), _Answers()
+    preconditions = tuple(
+        _precondition(facts, condition, names, world, answers) for condition in declared.preconditions
+    )
+    after = declared.verify or declared.already_done
+    changes = _changes(facts, action, after, names, world, answers) if after else ()
+    return SignoffLook(preconditions=preconditions, changes=changes)
+
+
+class _Answers(dict[str, ConditionSeen]):
+    """The answers to the reads of one action: one read is made once."""
 
 
 def _seen(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from sagas import planner
 from sagas.escalation import HIGHEST_LEVEL
 from sagas.facts import ActionFacts, Obstacle, RunFacts
+from sagas.leaving import CAN_RUN, failed_compensations, tried
 from sagas.reasons import Reason
 from sagas.states import (
     FINAL_RUN_STATES,
@@ -18,7 +19,6 @@ from sagas.states import (
     CompensationState,
     Direction,
     HandoffState,
-    PermitState,
 )
 from sagas.verdicts import is_unknown, not_found_counts_at, unknown_units
 from tools.contract import KeySupport
@@ -27,7 +27,9 @@ HIGHEST_ESCALATION = HIGHEST_LEVEL
 
 _CAN_BE_TRIED_AGAIN = (ActionState.REJECTED, ActionState.UNKNOWN, ActionState.PARTIAL)
 
-_WITHOUT_HANDOFF = frozenset({"stop_and_compensate"})
+_WITHOUT_HANDOFF = frozenset(
+    {"stop_and_compensate", "pause_compensation", "continue_compensation", "withdraw_signoff"}
+)
 
 
 def obstacle(facts: RunFacts, verb: str, *, step: str = "") -> Obstacle | None:
@@ -201,30 +203,6 @@ _UNDER_WAY = frozenset(
 )
 
 
-def failed_compensations(facts: RunFacts, step: str) -> tuple[ActionFacts, ...]:
-    """The action of a step, or its items, whose compensation has failed."""
-    return tuple(
-        unit
-        for unit in planner.units(facts)
-        if unit.step == step
-        and unit.compensation is not None
-        and unit.compensation.state is CompensationState.FAILED
-    )
-
-
-def tried(action: ActionFacts) -> bool:
-    """Whether a failed compensation was really tried: a call went out, or the look before it said no.
-
-    What failed because nobody signed it was never tried.
-    """
-    compensation = action.compensation
-    if compensation is None:
-        return False
-    permit = compensation.permit
-    unsigned = permit is not None and permit.state is PermitState.REJECTED
-    return compensation.sent_at is not None or not unsigned
-
-
 def _resolve_happened(facts: RunFacts, step: str) -> Obstacle | None:
     action = _unknown(facts, step)
     return action if isinstance(action, Obstacle) else _waiting(facts)
@@ -283,7 +261,7 @@ def _compensate(facts: RunFacts, step: str) -> Obstacle | None:
             "{last} was confirmed later and comes first: compensations run in reverse order.",
             last=open_ones[0].step,
         )
-    able = [a for a in open_ones if a.compensation is not None and a.compensation.state in _CAN_RUN]
+    able = [a for a in open_ones if a.compensation is not None and a.compensation.state in CAN_RUN]
     if not able:
         first = open_ones[0]
         return _why(
@@ -301,9 +279,6 @@ def _compensate(facts: RunFacts, step: str) -> Obstacle | None:
                 detail=compensation.error_detail,
             )
     return None
-
-
-_CAN_RUN = frozenset({CompensationState.REGISTERED, CompensationState.DUE, CompensationState.FAILED})
 
 
 def _mark_acceptable(facts: RunFacts, step: str) -> Obstacle | None:
@@ -354,6 +329,27 @@ def _stop_and_compensate(facts: RunFacts, step: str) -> Obstacle | None:
     return None
 
 
+def _pause_compensation(facts: RunFacts, step: str) -> Obstacle | None:
+    if facts.direction is not Direction.UNDO or planner.handoff_open(facts):
+        return _why("none_runs", "No compensation is under way.")
+    if facts.paused_at is not None:
+        return _why(
+            "paused_already",
+            "{who} paused the compensation at {time}.",
+            who=facts.paused_by,
+            time=facts.paused_at.strftime("%H:%M:%S"),
+        )
+    return None
+
+
+def _continue_compensation(facts: RunFacts, step: str) -> Obstacle | None:
+    return None if facts.paused_at is not None else _why("not_paused", "The compensation is not paused.")
+
+
+def _withdraw_signoff(facts: RunFacts, step: str) -> Obstacle | None:
+    return None if planner.asked(facts) else _why("nothing_asked", "Nothing waits for a signature.")
+
+
 def _claim(facts: RunFacts, step: str) -> Obstacle | None:
     return None
 
@@ -376,4 +372,7 @@ _CHECKS = {
     "escalate": _escalate,
     "resume": _resume,
     "stop_and_compensate": _stop_and_compensate,
+    "pause_compensation": _pause_compensation,
+    "continue_compensation": _continue_compensation,
+    "withdraw_signoff": _withdraw_signoff,
 }

@@ -74,6 +74,8 @@ def run_facts(
         starter=run.started_by,
         turned_back_by=run.turned_back_by,
         turned_back_at=run.turned_back_at,
+        paused_by=run.paused_by,
+        paused_at=run.paused_at,
         changed_at=run.changed_at,
         finished_at=run.finished_at,
         effects_left=tuple(run.effects_left),

@@ -280,7 +280,12 @@ def decide(
         return _first([*unsettled, promised], flying)
     if facts.direction is Direction.FORWARD:
         return _forward(facts, busy, flying)
-    return promised if waiting else _back(facts, actions)
+    if waiting:
+        return promised
+    following = _back(facts, actions)
+    # Paused: what is under way is brought to its end, what a person has to see is shown, nothing further begins.
+    begins = isinstance(following, Turn | Check | AskApproval)
+    return Wait(until=None) if begins and facts.paused_at is not None else following
 
 
 def is_disputed(action: ActionFacts) -> bool:
@@ -448,13 +453,26 @@ def awaits_signature(action: ActionFacts) -> bool:
     return action.state in _COULD_BE_SENT and permit is not None and permit.state is PermitState.REQUESTED
 
 
+def asked(facts: RunFacts) -> tuple[PermitFacts, ...]:
+    """The signatures that somebody is asked for just now."""
+    permits = [
+        permit
+        for unit in (*current(facts), *units(facts))
+        for permit in (unit.permit, unit.compensation.permit if unit.compensation else None)
+        if permit is not None and permit.state is PermitState.REQUESTED and permit.expires_at > facts.now
+    ]
+    return tuple({permit.ref: permit for permit in permits}.values())
+
+
 def unsigned(action: ActionFacts) -> bool:
-    """Whether the signature that the forward call waits for was asked for in vain: nobody answered in time."""
+    """Whether the signature that the forward call waits for was asked for in vain: nobody answered in time, or it is
+    void.
+    """
     permit = action.permit
     return (
         action.state is ActionState.PREPARED
         and permit is not None
-        and permit.state is PermitState.EXPIRED
+        and permit.state in (PermitState.EXPIRED, PermitState.WITHDRAWN)
         and permit.decided_at is None
     )
 
@@ -589,6 +607,20 @@ def to_compensate(facts: RunFacts) -> tuple[ActionFacts, ...]:
             key=lambda action: -(action.confirm_seq or 0),
         )
     )
+
+
+def compensation_order(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """The steps that took effect and have a compensation, in the order in which it runs or ran; done ones included."""
+    found = []
+    for action in current(facts):
+        confirmed = [
+            unit.confirm_seq
+            for unit in (action.items or (action,))
+            if unit.confirm_seq is not None and unit.compensation is not None
+        ]
+        if confirmed and action.contract.has_effect:
+            found.append((max(confirmed), action))
+    return tuple(action for __, action in sorted(found, key=lambda one: -one[0]))
 
 
 def _back(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> Decision:

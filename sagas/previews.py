@@ -12,7 +12,7 @@ from dataclasses import replace
 from sagas import planner, summary
 from sagas.edits import edited
 from sagas.facts import ActionFacts, PlannedCall, PreviewFacts, RunFacts, SignoffFacts
-from sagas.obstacles import failed_compensations, tried
+from sagas.leaving import failed_compensations, tried
 from sagas.published import pinned
 from sagas.states import ActionState, CompensationState
 from sagas.verdicts import needs_second
@@ -35,8 +35,8 @@ _COMPENSATION_OUTCOMES = (
 )
 
 
-def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
-    """The preview of a verb on a run as it stands. Makes no call."""
+def preview(facts: RunFacts, verb: str, *, step: str = "", leave_out: Collection[str] = ()) -> PreviewFacts:
+    """The preview of a verb on a run as it stands; of a compensation without the steps to `leave_out`. Makes no call."""
     calls: list[PlannedCall] = []
     outcomes: tuple[tuple[str, str], ...] = ()
     irreversible: tuple[str, ...] = ()
@@ -71,12 +71,14 @@ def preview(facts: RunFacts, verb: str, *, step: str = "") -> PreviewFacts:
                 if unit.state in (ActionState.NOT_STARTED, ActionState.PREPARED)
             )
             signoff = any(_wants_signature(u) for u in planner.to_compensate(facts) if u.id in planned)
-        case "compensate":
-            calls, outcomes = _compensations(facts), _COMPENSATION_OUTCOMES
-            irreversible = tuple(
-                _effect(action) for action in planner.to_compensate(facts) if action.compensation is None
-            )
-            signoff = any(_wants_signature(action) for action in planner.to_compensate(facts))
+        case "compensate" | "continue_compensation":
+            stay = [unit for unit in planner.to_compensate(facts) if unit.step in leave_out]
+            go = [unit for unit in planner.to_compensate(facts) if unit not in stay]
+            calls = _compensations(facts, without={unit.id for unit in stay})
+            outcomes = (*((("left_out", "effect_stays"),) if stay else ()), *_COMPENSATION_OUTCOMES)
+            stays = tuple(summary.done(unit) for unit in stay)
+            irreversible = tuple(_effect(unit) for unit in go if unit.compensation is None)
+            signoff = any(_wants_signature(unit) for unit in go)
         case "skip_compensation":
             left_out = {unit.id for unit in failed_compensations(facts, step) if tried(unit)}
             calls = _compensations(facts, without=left_out)

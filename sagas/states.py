@@ -304,7 +304,7 @@ COMPENSATION_MOVES: tuple[Move, ...] = (
     *_moves(
         Machine.COMPENSATION,
         "skip",
-        (_C.FAILED,),
+        (_C.REGISTERED, _C.DUE, _C.FAILED),
         (_C.SKIPPED_BY_OPERATOR,),
         "tool.compensation.skipped",
         "O",

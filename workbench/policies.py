@@ -71,6 +71,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
 PERMISSIONS: Mapping[str, Permission] = {
     "skip_compensation": Permission.WAIVE,
     "stop_and_compensate": Permission.STOP,
+    "pause_compensation": Permission.STOP,
 }
 RISK_LIMIT: Mapping[Role, Level] = {
     Role.OPERATOR: Level.MEDIUM,
@@ -83,7 +84,9 @@ RISKY = frozenset({"compensate", "mark_acceptable", "skip_compensation"})
 # The only way is back: nothing new goes out, and what needs a signature or a person still does.
 FOR_AGENTS = frozenset({"stop_and_compensate"})
 # Verbs on a run, whether a person is asked about it or not.
-ANYTIME = frozenset({"stop_and_compensate"})
+ANYTIME = frozenset(
+    {"stop_and_compensate", "pause_compensation", "continue_compensation", "withdraw_signoff"}
+)
 # Remarks merge and a second person acts beside the first, so no claim stands in the way; a lead may take one over.
 CLAIM_FREE = frozenset({"comment", "confirm_verdict", "decline_verdict"})
 
@@ -169,6 +172,15 @@ def why_not_permitted(*, actor: Actor, roles: frozenset[Role], permission: Permi
     if actor.kind is not ActorKind.HUMAN:
         text = _("Agents and integrations cannot decide. They may read next_allowed and ask a person.")
         return _forbidden("people_only", text)
+    return _why_not_held(roles, permission)
+
+
+def why_not_waive(roles: frozenset[Role]) -> Refusal | None:
+    """Whether somebody of these roles may let an effect stand that could be made up for."""
+    return _why_not_held(roles, Permission.WAIVE)
+
+
+def _why_not_held(roles: frozenset[Role], permission: Permission) -> Refusal | None:
     if roles & HOLDERS[permission]:
         return None
     parts = {"roles": _words(roles), "holders": _words(HOLDERS[permission])}
@@ -403,7 +415,7 @@ def _why_not_within_limit(
 
 
 def _scopes_that_stop(verb: str, direction: Direction) -> frozenset[str]:
-    if verb == "compensate" or (verb == "resume" and direction is Direction.UNDO):
+    if verb in ("compensate", "continue_compensation") or (verb == "resume" and direction is Direction.UNDO):
         return frozenset({"writes", "everything"})
     if verb in {"retry", "edit_and_retry", "redo", "resume"}:
         return frozenset({"forward", "writes", "everything"})

@@ -187,7 +187,7 @@ def _record_and_step(
             settle.prior_read(desk, seen)
         case Queried():
             settle.queried(desk, seen)
-        case Checked() if last:
+        case Checked() if last or desk.run.paused_at is not None:
             pass  # whoever goes on looks again before the call
         case Checked():
             if compensate.checked(desk, seen):

@@ -261,7 +261,7 @@ def void_for_tool(tool: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
                 action, compensation = desk.action(row.action_id), _compensation_of(desk, row)
                 if row.state in _OPEN and (compensation or action).tool == tool:
                     withdraw(desk, action, compensation, actor=actor)
-                    _ask_anew(desk, compensation)
+                    ask_anew(desk, compensation, actor=entries.PLANNER)
                     runs.append(desk.run.ref)
             if not desk.run.owner and desk.handoff is None:
                 desk.due_at = desk.run.due_at = desk.now
@@ -269,12 +269,10 @@ def void_for_tool(tool: str, *, actor: Actor, reason: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(runs))
 
 
-def _ask_anew(desk: Desk, compensation: Compensation | None) -> None:
+def ask_anew(desk: Desk, compensation: Compensation | None, *, actor: Actor) -> None:
     """A compensation that waited for the request that is void now is due again; a forward call only waited."""
     if compensation is not None and compensation.state == CompensationState.AWAITING_APPROVAL:
-        desk.move(
-            compensation, "approval_settled", CompensationState.DUE, actor=entries.PLANNER, due_at=desk.now
-        )
+        desk.move(compensation, "approval_settled", CompensationState.DUE, actor=actor, due_at=desk.now)
 
 
 # --- What a request says to people --------------------------------------------------------------------------

@@ -529,6 +529,8 @@ class Desk:
             "compensate_down_to": run.compensate_down_to,
             "turned_back_by": run.turned_back_by,
             "turned_back_at": run.turned_back_at,
+            "paused_by": run.paused_by,
+            "paused_at": run.paused_at,
             "effects_left": run.effects_left,
             "deliveries": run.deliveries,
             "lane": run.lane,

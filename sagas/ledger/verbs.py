@@ -12,14 +12,16 @@ from sagas import summary
 from sagas.edits import changed, edited
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import ActionFacts, Actor, Looked, Obstacle, RunFacts, SignoffFacts
+from sagas.leaving import can_be_left_out, failed_compensations, tried
 from sagas.ledger import alerts, approvals, batch, compensate, evidence, followups, proposals, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import TRIED_AGAIN, Desk
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Handoff, Permit, Proposal
-from sagas.obstacles import failed_compensations, obstacle, tried
+from sagas.obstacles import obstacle
 from sagas.picture import without_secrets
 from sagas.planner import current, key_is_kept, to_compensate, units
+from sagas.reasons import Reason
 from sagas.states import ActionState, CompensationState, Direction, HandoffState, PermitState, RunState
 from sagas.verdicts import needs_second
 from tools.contract import Contract, ErrorClass, Json, Who
@@ -400,13 +402,55 @@ class CommandDesk:
 
     # --- Back ---------------------------------------------------------------------------------------------
 
-    def compensate(self, steps: tuple[str, ...] = ()) -> None:
-        """Set the compensations going, strictly in reverse order; a failed one gets fresh tries."""
+    def compensate(
+        self, steps: tuple[str, ...] = (), *, leave_out: tuple[str, ...] = (), why: str = ""
+    ) -> None:
+        """Set the compensations going, strictly in reverse order; a failed one gets fresh tries.
+
+        Those of the steps in `leave_out` are given up first, for the reason `why`: their effects are accepted and count
+        as left (decision record 0019). Something has to remain to be compensated.
+        """
         for step in steps[:1] or ("",):
             self._must("compensate", step)
+        for action in self._left_out(leave_out):
+            self._leave_as_it_is(action, reason=why)
         self._order_compensations()
         turn_back(self._desk, self._reason("a person ordered the compensation"), self._actor)
         self._resume("a person ordered the compensation")
+
+    def _left_out(self, steps: tuple[str, ...]) -> list[Action]:
+        """What a plan leaves out. Raises `NotAllowed` where that cannot be, or where nothing would remain."""
+        if not steps:
+            return []
+        facts = self._desk.facts()
+        able = can_be_left_out(facts)
+        chosen = [unit for unit in able if unit.step in steps]
+        if set(steps) - {unit.step for unit in chosen}:
+            sentence = "Only a step whose compensation is open can be left out."
+            raise NotAllowed(Obstacle(code="not_in_plan", sentence=sentence))
+        if len(chosen) == len(able):
+            sentence = "Nothing would be left to compensate."
+            raise NotAllowed(Obstacle(code="nothing_to_compensate", sentence=sentence))
+        return [self._desk.action(unit.id) for unit in chosen]
+
+    def pause_compensation(self) -> None:
+        """Begin no further compensation until somebody lets it go on; what is in flight is brought to its end."""
+        self._must("pause_compensation")
+        run = self._desk.run
+        run.paused_by, run.paused_at = self._actor.name, self._desk.now
+        self._desk.say("run.compensation.paused", actor=self._actor)
+
+    def continue_compensation(self) -> None:
+        """Let the compensations go on from where they were paused."""
+        self._must("continue_compensation")
+        self._end_pause()
+        self._due_now()
+
+    def _end_pause(self) -> None:
+        run = self._desk.run
+        if run.paused_at is not None:
+            run.paused_by, run.paused_at = "", None
+            self._desk.say("run.compensation.continued", actor=self._actor)
 
     def skip_compensation(self, step: str, *, items: tuple[str, ...] = ()) -> None:
         """Leave out a compensation that was tried and failed, knowingly: its effect is accepted and counts as left.
@@ -424,8 +468,8 @@ class CommandDesk:
             self._leave_as_it_is(self._desk.action(unit.id))
         self._resume("a person left out a failed compensation")
 
-    def _leave_as_it_is(self, action: Action) -> None:
-        """Give up a failed compensation: what stays in the world is written into the entry."""
+    def _leave_as_it_is(self, action: Action, *, reason: str = "") -> None:
+        """Give up a compensation: what stays in the world is written into the entry."""
         desk = self._desk
         compensation = desk.compensations[action.pk]
         stays = without_secrets(desk.facts())
@@ -435,6 +479,8 @@ class CommandDesk:
             "skip",
             CompensationState.SKIPPED_BY_OPERATOR,
             actor=self._actor,
+            reason=reason,
+            due_at=None,
             after={
                 "of": action.step,
                 "tool": compensation.tool,
@@ -442,11 +488,13 @@ class CommandDesk:
                 "stays": summary.done(unit),
             },
         )
+        desk.withdraw_permits(action, actor=self._actor)
         desk.move(
             action,
             "accept",
             ActionState.ACCEPTED,
             actor=self._actor,
+            reason=reason,
             after={"was": action.state, "settled": True},
         )
         batch.derive_of(desk, action)
@@ -509,6 +557,19 @@ class CommandDesk:
         """Refuse to sign: nothing runs, the case goes to a person."""
         approvals.reject(self._desk, self._open_permit(permit_ref), actor=self._actor)
         self._due_now()
+
+    def withdraw_signoff(self) -> None:
+        """Take back what waits for a signature: nothing runs, and a person decides again."""
+        self._must("withdraw_signoff")
+        desk, waits = self._desk, [row for row in self._desk.permits if row.state == PermitState.REQUESTED]
+        for row in waits:
+            action = desk.action(row.action_id)
+            compensation = desk.compensations.get(action.pk) if row.compensation_id is not None else None
+            approvals.withdraw(desk, action, compensation, actor=self._actor)
+            approvals.ask_anew(desk, compensation, actor=self._actor)
+        if desk.handoff is None:
+            action = desk.action(waits[0].action_id)
+            desk.hand_over(Reason.SIGNOFF_NEEDED, action=action, actor=self._actor)
 
     def _open_permit(self, permit_ref: str) -> Permit:
         for row in self._desk.permits:
@@ -628,6 +689,7 @@ class CommandDesk:
         return (author.reason if author else "") or fallback
 
     def _resume(self, resolution: str) -> None:
+        self._end_pause()
         self._desk.close_handoff(resolution, actor=self._actor)
         self._due_now()
 

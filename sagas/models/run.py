@@ -13,7 +13,8 @@ class Run(models.Model):
     `version` rises by one with every change that people can see, `fence` with every claim; `seq` numbers the
     entries and `confirmations` the confirmed actions, both under the row's lock. `due_at` is null while a worker
     owns the run, while a freeze holds it (`held`, the first of them `held_by`) and when nothing is due. `breaks` and
-    `deaths` count at the place `stuck_at`; a run with `quarantined_at` gets no more deliveries.
+    `deaths` count at the place `stuck_at`; a run with `quarantined_at` gets no more deliveries. With `paused_at` no
+    further compensation of it begins.
     """
 
     ref = models.TextField(unique=True)
@@ -42,6 +43,8 @@ class Run(models.Model):
     compensate_down_to = models.PositiveIntegerField(default=0)
     turned_back_by = models.TextField(default="")
     turned_back_at = models.DateTimeField(null=True)
+    paused_by = models.TextField(default="")
+    paused_at = models.DateTimeField(null=True)
     effects_left = models.JSONField(default=list)
     input = models.JSONField()
     intent = models.TextField(default="")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 
 import pytest
 
-from tests.house.source import sources, texts
+from tests.house.source import ROOT, sources, texts
 
 HERE = "tests/house/"
 # Copied as they are from where they come from; nobody here edits them.
-COPIED = ("examples/sources/",)
+COPIED = ("examples/sources/", "static/vendor/")
 
 LONGEST = 400
 LONGER_FOR_A_REASON = {
@@ -150,3 +151,16 @@ def test_the_reader_finds_files_of_every_kind() -> None:
 
     assert {"py", "md", "toml", "html", "css", "js", "txt"} <= kinds
     assert "README.md" in texts()
+
+
+def test_what_was_taken_from_others_is_what_its_digest_says_and_comes_with_a_licence() -> None:
+    folder = ROOT / "static" / "vendor"
+    lines_ = (folder / "SHA256SUMS").read_text("utf-8").splitlines()
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines_)}
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    taken = {name: path for name, path in files.items() if "/" in name}
+
+    assert sums == {name: sha256(path.read_bytes()).hexdigest() for name, path in taken.items()}
+    assert {name.partition("/")[0] for name in taken} == {
+        path.parent.name for name, path in taken.items() if path.name == "LICENSE"
+    }

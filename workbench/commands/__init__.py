@@ -4,6 +4,7 @@ from workbench.commands._arguments import LISTS, ArgumentField, Arguments, Kind,
 from workbench.commands._bulks import BULKS, locked_bulk, move_bulk, release_bulk, store_bulk
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
+from workbench.commands._plans import Plan, find_plan, make_plan, plan_that_ran
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Result
@@ -23,6 +24,7 @@ __all__ = [
     "Command",
     "Kind",
     "Offer",
+    "Plan",
     "Preview",
     "Result",
     "SignoffCommand",
@@ -31,10 +33,13 @@ __all__ = [
     "available",
     "dispatch",
     "fields_of",
+    "find_plan",
     "find_preview",
     "locked_bulk",
+    "make_plan",
     "make_preview",
     "move_bulk",
+    "plan_that_ran",
     "release_bulk",
     "signoff_offers",
     "store_bulk",

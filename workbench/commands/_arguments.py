@@ -48,6 +48,8 @@ class ArgumentField:
     min_length: int = 0
     max_length: int = 200
     choices: tuple[str, ...] = ()
+    in_plan: bool = False
+    """Asked for where the whole plan is shown, nowhere else."""
 
 
 def argument(kind: Kind, label: Any, *, default: Any = dataclasses.MISSING, **details: Any) -> Any:
@@ -157,7 +159,7 @@ def _problem_with(field: ArgumentField, text: str) -> Sentence | None:
 
 
 def _too_short(field: ArgumentField) -> Sentence:
-    if field.kind is Kind.REASON:
+    if field.kind is Kind.REASON or field.min_length:
         return Sentence(_("Write at least %(least)s characters as the reason."), {"least": field.min_length})
     return Sentence(_("This is needed."))
 

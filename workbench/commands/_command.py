@@ -6,6 +6,7 @@ A command holds no transaction and no lock: `_dispatch` opens both around it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -74,6 +75,13 @@ class Command[A: Arguments](ABC):
         cls, *, facts: RunFacts, roles: frozenset[Any], arguments: A, looked: Looked | None
     ) -> Refusal | None:
         """What speaks against these arguments, beyond `policies.why_not`; `looked` is what was just read."""
+        return None
+
+    @classmethod
+    def refusal_of_shape(
+        cls, *, facts: RunFacts, roles: frozenset[Any], given: Mapping[str, Any]
+    ) -> Refusal | None:
+        """What speaks against a preview for these arguments, of those that shape it."""
         return None
 
     @classmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -96,8 +96,13 @@ def make_preview(
     verb: str,
     step: str = "",
     arguments: Mapping[str, object] | None = None,
+    life: timedelta | None = None,
+    name: str = "pv",
+    beside: Callable[[Preview], Mapping[str, Any]] = lambda made: {},
 ) -> Preview:
     """Store and return a preview. Raises Refused where the command itself would be refused now.
+
+    `beside`: what is stored with it, made from it; `name` begins its reference.
 
     Of `arguments` only those count that shape it; without them it shows the step as it is.
     """
@@ -107,6 +112,9 @@ def make_preview(
     if refusal is not None:
         raise Refused(refusal)
     given = _shaping(command, arguments or {})
+    refusal = command.refusal_of_shape(facts=facts, roles=roles, given=given)
+    if refusal is not None:
+        raise Refused(refusal)
     planned = _planned(facts, verb, step, given)
     about = replace(command.target(facts, None), step=step) if step else command.target(facts, None)
     looked = (
@@ -115,7 +123,7 @@ def make_preview(
         else None
     )
     preview = Preview(
-        id=f"pv_{secrets.token_hex(8)}",
+        id=f"{name}_{secrets.token_hex(8)}",
         verb=verb,
         step=step,
         handoff_ref=facts.handoff.ref if facts.handoff else "",
@@ -135,14 +143,15 @@ def make_preview(
         shaped_by_default=not given,
         shape=_digest(given or {"args": planned.args_after}) if command.shaped_by else "",
         made_at=facts.now,
-        expires_at=facts.now + LIFE,
+        expires_at=facts.now + (life or LIFE),
     )
-    _store(preview, actor, facts)
+    _store(preview, actor, facts, beside(preview))
     return preview
 
 
 def _shaping(command: type[Command[Any]], raw: Mapping[str, object]) -> Mapping[str, Any]:
-    given, problems = parse_some(command.arguments, raw, command.shaped_by)
+    parsed, problems = parse_some(command.arguments, raw, command.shaped_by)
+    given = {name: value for name, value in parsed.items() if value not in ("", ())}
     if problems:
         first = next(iter(problems.values()))
         raise Refused(Refusal(answer=Answer.INVALID, code="invalid", sentence=first, fields=problems))
@@ -151,7 +160,7 @@ def _shaping(command: type[Command[Any]], raw: Mapping[str, object]) -> Mapping[
 
 def _planned(facts: RunFacts, verb: str, step: str, given: Mapping[str, Any]) -> PreviewFacts:
     if "args" not in given:
-        return api.preview(facts, verb, step=step)
+        return api.preview(facts, verb, step=step, leave_out=given.get("leave_out", ()))
     try:
         return api.preview_with(facts, verb, step=step, args=given["args"])
     except NotAllowed as error:
@@ -166,7 +175,7 @@ def _digest(given: Mapping[str, Any]) -> str:
 def find_preview(preview_id: str, *, actor: Actor) -> Preview | None:
     """A preview of one's own as it was shown, expired or not."""
     row = stored(preview_id, actor)
-    return None if row is None else _restored(row)
+    return None if row is None else restored(row)
 
 
 def stored(preview_id: str, actor: Actor) -> StoredPreview | None:
@@ -223,7 +232,7 @@ def why_unusable(
 def _shaped_alike(command: type[Command[Any]], preview: StoredPreview, arguments: Arguments) -> bool:
     """Whether the preview was made for these very arguments."""
     values = {name: getattr(arguments, name) for name in command.shaped_by}
-    given = {name: value for name, value in values.items() if value is not None}
+    given = {name: value for name, value in values.items() if value not in (None, "", ())}
     if not given:
         return not command.shaped_by or bool(preview.content["shaped_by_default"])
     return bool(_digest(given) == preview.content["shape"])
@@ -252,8 +261,9 @@ def _checks(facts: RunFacts) -> tuple[Check, ...]:
 _ROW = ("id", "verb", "step", "handoff_ref", "run_ref", "version", "made_at", "expires_at")
 
 
-def _store(preview: Preview, actor: Actor, facts: RunFacts) -> None:
-    content = {name: value for name, value in dataclasses.asdict(preview).items() if name not in _ROW}
+def _store(preview: Preview, actor: Actor, facts: RunFacts, beside: Mapping[str, Any]) -> None:
+    shown = {name: value for name, value in dataclasses.asdict(preview).items() if name not in _ROW}
+    content = {**shown, **beside}
     StoredPreview.objects.create(
         ref=preview.id,
         actor_id=actor.id,
@@ -262,14 +272,15 @@ def _store(preview: Preview, actor: Actor, facts: RunFacts) -> None:
         handoff_ref=preview.handoff_ref,
         run_ref=preview.run_ref,
         run_version=preview.version,
-        content=_plain(content),
+        content=plain(content),
         seen=_staleness.snapshot(facts),
         created_at=preview.made_at,
         expires_at=preview.expires_at,
     )
 
 
-def _restored(row: StoredPreview) -> Preview:
+def restored(row: StoredPreview) -> Preview:
+    """A preview as it was shown."""
     content: Mapping[str, Any] = row.content
     return Preview(
         id=row.ref,
@@ -299,26 +310,27 @@ def _restored(row: StoredPreview) -> Preview:
 
 
 def _end_state(state: Mapping[str, Any]) -> EndStateCheck:
-    conditions = (
-        ConditionCheck(**{**condition, "read_at": _time(condition["read_at"])})
-        for condition in state["conditions"]
-    )
-    return EndStateCheck(**{**state, "conditions": tuple(conditions)})
+    return EndStateCheck(**{**state, "conditions": conditions(state["conditions"])})
+
+
+def conditions(stored: Iterable[Mapping[str, Any]]) -> tuple[ConditionCheck, ...]:
+    """Conditions as they were read when it was made."""
+    return tuple(ConditionCheck(**{**one, "read_at": _time(one["read_at"])}) for one in stored)
 
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Only what JSON knows; times as ISO texts."""
     match value:
         case datetime():
             return value.isoformat()
         case dict():
-            return {str(name): _plain(part) for name, part in value.items()}
+            return {str(name): plain(part) for name, part in value.items()}
         case list() | tuple():
-            return [_plain(part) for part in value]
+            return [plain(part) for part in value]
         case str():
             return str(value)
         case _:

@@ -15,6 +15,7 @@ from workbench.commands.claim import Claim
 from workbench.commands.comment import Comment
 from workbench.commands.compensate import Compensate
 from workbench.commands.confirm_verdict import ConfirmVerdict
+from workbench.commands.continue_compensation import ContinueCompensation
 from workbench.commands.decline_verdict import DeclineVerdict
 from workbench.commands.edit_and_retry import EditAndRetry
 from workbench.commands.escalate import Escalate
@@ -22,6 +23,7 @@ from workbench.commands.freeze import Freeze
 from workbench.commands.keep_frozen import KeepFrozen
 from workbench.commands.mark_acceptable import MarkAcceptable
 from workbench.commands.open_tool import OpenTool
+from workbench.commands.pause_compensation import PauseCompensation
 from workbench.commands.query_status import QueryStatus
 from workbench.commands.redo import Redo
 from workbench.commands.reject import Reject
@@ -34,6 +36,7 @@ from workbench.commands.sign import Sign
 from workbench.commands.skip_compensation import SkipCompensation
 from workbench.commands.stop_and_compensate import StopAndCompensate
 from workbench.commands.unfreeze import Unfreeze
+from workbench.commands.withdraw_signoff import WithdrawSignoff
 
 # In the order of the panel: look, repeat, record, accept, make up for, pass on; then claims and remarks.
 _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
@@ -49,6 +52,9 @@ _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     SkipCompensation,
     Redo,
     StopAndCompensate,
+    PauseCompensation,
+    ContinueCompensation,
+    WithdrawSignoff,
     Resume,
     Escalate,
     Assign,

@@ -18,15 +18,18 @@ from django.utils.translation import gettext as _
 from sagas import api
 from sagas.errors import NotFound
 from sagas.facts import HandoffFacts, RunFacts
+from sagas.states import Direction
 from tools.contract import Json
 from workbench import policies
-from workbench.commands import Offer, Preview, available, find_preview, make_preview
+from workbench.commands import Offer, Preview, available, find_preview, make_preview, plan_that_ran
 from workbench.errors import Refused
 from workbench.queries.people import settlers
 from workbench.web import forms
 from workbench.web.page import Reader
-from workbench.web.presenters import activity, case, decide, items, results, steps, waiting
+from workbench.web.presenters import activity, case, decide, items, plans, results, waiting
 from workbench.web.presenters.words import Words
+
+WITHDRAW = "withdraw_signoff"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +83,18 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     entries = api.entries(facts.ref, newest=True)
     pick = _pick(offers, wish)
     panel = decide.panel(
-        offers, picked=pick, draft=wish.comment, closed=shown_case.closed, mine=shown_case.owner.mine
+        offers,
+        picked=pick,
+        draft=wish.comment,
+        closed=shown_case.closed,
+        mine=shown_case.owner.mine,
+        withdrawal=_withdrawal(offers, wish),
     )
     return {
         "case": shown_case,
         "decide": panel,
         "waiting": waiting.waiting(facts, reader.clock),
+        "plan_url": _plan_url(facts),
         "activity": activity.activity(entries, reader=reader.actor.id, clock=reader.clock),
         "seq": entries[-1].seq if entries else 0,
         "result": wish.result,
@@ -93,11 +102,28 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     }
 
 
+def _plan_url(facts: RunFacts) -> str:
+    """The plan that was ordered last, where the run goes back by one."""
+    if facts.direction is Direction.FORWARD:
+        return ""
+    ran = plan_that_ran(facts.ref)
+    return plans.plan_url(ran) if ran else ""
+
+
+def _withdrawal(offers: tuple[Offer, ...], wish: Wish) -> tuple[forms.Field, ...]:
+    """The fields of the form that takes back what waits for a signature, with what was written in it."""
+    offer = next((offer for offer in offers if offer.verb == WITHDRAW), None)
+    if offer is None:
+        return ()
+    own = wish.pick == WITHDRAW
+    return forms.fields(offer.fields, draft=wish.draft if own else {}, errors=wish.errors if own else {})
+
+
 def preview_context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
     """What the preview alone needs."""
     offers = available(seen.facts, reader.actor, reader.person)
-    url = case.case_url(seen.handoff.ref)
-    return {"case": {"url": url}, **_preview(reader, seen.facts, offers, _pick(offers, wish), wish)}
+    address = {"url": case.case_url(seen.handoff.ref), "plan_url": case.plan_url(seen.handoff.ref)}
+    return {"case": address, **_preview(reader, seen.facts, offers, _pick(offers, wish), wish)}
 
 
 def _pick(offers: tuple[Offer, ...], wish: Wish) -> str:
@@ -163,16 +189,10 @@ def pretty(document: Json) -> str:
 
 
 def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]]]:
-    """What can be chosen: end states by how they hold; steps in the order in which they would be made up for."""
-    names = {action.step: f"{action.step} ({action.tool})" for action in steps.current(facts)}
-    planned = list(
-        dict.fromkeys(call.step for call in made.calls if call.changes_state and call.step in names)
-    )
-    several = len(planned) > 1
+    """What can be chosen: end states by how they hold, people, parts of a step."""
     return {
         "end_state": decide.met_ends(made),
         "person": list(settlers()) if made.verb == "assign" else [],
-        "steps": [(step, names[step]) for step in planned] if several else [],
         "items": _items(made.verb, facts, made.step) if _has_items(made, facts) else [],
     }
 

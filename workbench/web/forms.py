@@ -79,7 +79,7 @@ def fields(
 
     A step is fixed by the offer, so it is no field; a list of steps without choices is left out.
     """
-    shown = (field for field in asked if field.kind is not Kind.STEP)
+    shown = (field for field in asked if field.kind is not Kind.STEP and not field.in_plan)
     made = (_field(field, draft or {}, errors or {}, (choices or {}).get(field.name, ())) for field in shown)
     return tuple(field for field in made if field.kind != "checks" or field.choices)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.conftest import Simulator
-from tests.integration.workbench import bulking
 from tests.integration.workbench.bulking import Lead, cases, go_through, states
 from tests.integration.workbench.conftest import REFUSED
-from workbench.errors import Answer
 from workbench.queries import bulks
 from workbench.queries.bulks import BulkState, MemberState
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sagas.facts import RunFacts
-from sagas.obstacles import _CHECKS, obstacle, targets
+from sagas.obstacles import _CHECKS, _WITHOUT_HANDOFF, obstacle, targets
 from sagas.states import FINAL_RUN_STATES, Direction, HandoffState, PermitState, RunState
 from sagas.verdicts import needs_second
 from tests.unit.sagas.pictures import SOON, action, ago, changed, run
@@ -41,7 +41,7 @@ def test_a_closed_case_takes_no_verb(verb: str, state: RunState) -> None:
     assert code(closed, "comment") == ""
 
 
-@pytest.mark.parametrize("verb", sorted(set(_CHECKS) - {"stop_and_compensate"}))
+@pytest.mark.parametrize("verb", sorted(set(_CHECKS) - _WITHOUT_HANDOFF))
 def test_without_a_handoff_there_is_nothing_to_settle(verb: str) -> None:
     assert code(run(*DONE, action(3, N)), verb, "send_notice") == "no_handoff"
     assert code(run(*DONE, action(3, N)), "stop_and_compensate") == ""

@@ -108,7 +108,7 @@ def test_a_closed_case_takes_nothing_but_a_remark() -> None:
     ("scope", "stopped"),
     [
         ("forward", {"retry", "edit_and_retry", "redo", "resume"}),
-        ("writes", {"retry", "edit_and_retry", "redo", "resume", "compensate"}),
+        ("writes", {"retry", "edit_and_retry", "redo", "resume", "compensate", "continue_compensation"}),
         (
             "everything",
             {
@@ -118,6 +118,7 @@ def test_a_closed_case_takes_nothing_but_a_remark() -> None:
                 "resume",
                 "compensate",
                 "confirm_verdict",
+                "continue_compensation",
                 "skip_compensation",
                 "resolve_happened",
                 "resolve_not_happened",

@@ -55,6 +55,8 @@ _ICONS = {
     "reconciliation.drift": "warn",
     "run.replanned": "flow",
     "run.follow_up.started": "flow",
+    "run.compensation.paused": "pause",
+    "run.compensation.continued": "right",
 }
 
 # {who} acts, {step} is what it is about. Names as in the state tables, and those of people's commands.
@@ -112,6 +114,8 @@ _SENTENCES: dict[str, Words] = {
     "tool.prior_state.read": gettext_lazy("{who} read what stood there before {step}."),
     "run.turned_back": gettext_lazy("{who} turned the run back: what was done is made up for."),
     "run.turned_forward": gettext_lazy("{who} turned the run forward again."),
+    "run.compensation.paused": gettext_lazy("{who} paused the compensation: nothing further begins."),
+    "run.compensation.continued": gettext_lazy("{who} let the compensation go on."),
     "run.approval.requested": gettext_lazy("{who} asked for a sign-off."),
     "run.approval.settled": gettext_lazy("The sign-off is settled."),
     "run.replanned": gettext_lazy("{who} recorded a change of plan."),

@@ -14,7 +14,7 @@ from sagas.facts import ActionFacts, HandoffFacts, RunFacts, StripMark
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
-from workbench.web.presenters import items, marks, reasons, signoffs, steps, text, words
+from workbench.web.presenters import items, ladder, marks, reasons, signoffs, steps, text, words
 from workbench.web.presenters.clock import Clock, Due, limit_words
 from workbench.web.presenters.known import IDLE, UNPROVEN, Fact, is_unknown, known
 from workbench.web.presenters.queue import sentence_join
@@ -58,6 +58,7 @@ class Case:
 
     ref: str
     url: str
+    plan_url: str
     version: int
     title: str
     pill: reasons.ReasonWords
@@ -88,6 +89,8 @@ class Case:
     items: tuple[items.Items, ...] = ()
     accounts: tuple[Account, ...] = ()
     linked: str = ""
+    halfway: ladder.Halfway | None = None
+    under_way: ladder.UnderWay | None = None
     parent: Link | None = None
     remedies: tuple[Link, ...] = ()
 
@@ -110,6 +113,7 @@ def case(
     return Case(
         ref=handoff.ref,
         url=url,
+        plan_url=plan_url(handoff.ref),
         version=facts.version,
         title=title(facts),
         pill=reasons.reason_words(handoff.reason, settled=settled),
@@ -140,6 +144,8 @@ def case(
         items=items.batches(facts),
         accounts=steps.accounts(facts),
         linked=_linked(handoff, facts),
+        halfway=ladder.halfway(facts, clock) if handoff.state is not HandoffState.RESOLVED else None,
+        under_way=ladder.under_way(facts, clock),
         parent=run_link(facts.parent_ref) if facts.parent_ref else None,
         remedies=tuple(run_link(ref) for ref in facts.remedies),
     )
@@ -171,6 +177,11 @@ def title(facts: RunFacts) -> str:
 def case_url(ref: str) -> str:
     """Where a case is read and worked on."""
     return reverse("case", args=[ref])
+
+
+def plan_url(ref: str) -> str:
+    """Where a recovery plan of a case is made."""
+    return reverse("plan-new", args=[ref])
 
 
 def owner(handoff: HandoffFacts, *, reader: str, clock: Clock) -> marks.Owner:

@@ -14,7 +14,7 @@ from sagas.facts import EndStateCheck, PlannedCall
 from tools.contract import Json
 from workbench.commands import Offer, Preview
 from workbench.web.forms import Field
-from workbench.web.presenters import text
+from workbench.web.presenters import text, verb_words
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.forks import Fork, fork
 from workbench.web.presenters.words import Words
@@ -34,6 +34,7 @@ ICONS = {
     "stop_and_compensate": "back",
     "escalate": "esc",
     "resume": "right",
+    "continue_compensation": "right",
     "assign": "right",
     "confirm_verdict": "sign",
     "decline_verdict": "skip",
@@ -60,12 +61,14 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class SmallForm:
-    """A form that needs no preview: claim, release, comment."""
+    """A form that needs no preview: claim, release, comment, pause; `sentence` says why it is switched off."""
 
     verb: str
     label: Words
     command_id: str
     draft: str = ""
+    sentence: str = ""
+    fields: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,8 @@ class Panel:
     nothing: str
     claims: tuple[SmallForm, ...]
     comment: SmallForm | None
+    pause: SmallForm | None
+    withdraw: SmallForm | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,15 +151,24 @@ def choice_id(verb: str, step: str) -> str:
 
 
 def panel(
-    offers: Iterable[Offer], *, picked: str, draft: str = "", closed: str = "", mine: bool = False
+    offers: Iterable[Offer],
+    *,
+    picked: str,
+    draft: str = "",
+    closed: str = "",
+    mine: bool = False,
+    withdrawal: tuple[Field, ...] = (),
 ) -> Panel:
     """Allowed offers in the server's order, then the switched-off ones with their reasons."""
     all_offers = tuple(offers)
     in_bar = ("release",) if mine else IN_BAR
-    shown = [_choice(offer, picked) for offer in all_offers if offer.verb not in (*IN_BAR, "comment")]
+    shown = [_choice(offer, picked) for offer in all_offers if offer.needs_preview]
     shown.sort(key=lambda one: not one.allowed)
     allowed = sum(one.allowed for one in shown)
-    comment = next((offer for offer in all_offers if offer.verb == "comment" and offer.allowed), None)
+    by_verb = {offer.verb: offer for offer in all_offers if not offer.needs_preview}
+    comment, pause, withdraw = (
+        by_verb.get(verb) for verb in ("comment", "pause_compensation", "withdraw_signoff")
+    )
     return Panel(
         offers=_unique_keys(shown),
         allowed=allowed,
@@ -162,13 +176,10 @@ def panel(
         jump=ngettext("Decide: {n} action allowed", "Decide: {n} actions allowed", allowed).format(n=allowed),
         nothing=closed or _("No action is allowed for you now. The reasons stand above."),
         claims=tuple(_small(one) for one in all_offers if one.verb in in_bar and one.allowed),
-        comment=_small(comment, draft) if comment else None,
+        comment=_small(comment, draft) if comment and comment.allowed else None,
+        pause=_small(pause) if pause else None,
+        withdraw=replace(_small(withdraw), fields=withdrawal) if withdraw else None,
     )
-
-
-def default_pick(choices: Iterable[Choice]) -> str:
-    """What may be picked before a person has: a read, never a write."""
-    return next((one.id for one in choices if one.allowed and one.verb == READ_ONLY), "")
 
 
 def _summary(allowed: int, off: int) -> str:
@@ -179,7 +190,13 @@ def _summary(allowed: int, off: int) -> str:
 
 
 def _small(offer: Offer, draft: str = "") -> SmallForm:
-    return SmallForm(verb=offer.verb, label=offer.label, command_id=uuid.uuid4().hex, draft=draft)
+    return SmallForm(
+        verb=offer.verb,
+        label=offer.label,
+        command_id=uuid.uuid4().hex,
+        draft=draft,
+        sentence=str(offer.sentence or ""),
+    )
 
 
 def _unique_keys(choices: list[Choice]) -> tuple[Choice, ...]:
@@ -200,7 +217,9 @@ def _choice(offer: Offer, picked: str) -> Choice:
         verb=offer.verb,
         step=offer.step,
         label=label(offer),
-        about=_("Only what was refused; the others are not touched") if offer.items else about(offer.verb),
+        about=_("Only what was refused; the others are not touched")
+        if offer.items
+        else verb_words.about(offer.verb),
         reach=reach_words(offer),
         icon=ICONS.get(offer.verb, "dots"),
         key=offer.key,
@@ -231,28 +250,6 @@ def reach_words(offer: Offer) -> str:
     return {"read_only": _("read only"), "record_only": _("record only")}.get(offer.reach, "")
 
 
-def about(verb: str) -> str:
-    """What a verb does, under its name."""
-    known = {
-        "query_status": _("Ask the provider whether it took effect"),
-        "retry": _("Send it again with the same key"),
-        "edit_and_retry": _("Send it with other arguments, as a new call with a new key"),
-        "redo": _("Make compensated steps once more, as new calls with new keys"),
-        "resolve_happened": _("You found the effect and know its reference"),
-        "resolve_not_happened": _("You made sure that nothing happened"),
-        "mark_acceptable": _("Keep the state as it is and close the case"),
-        "compensate": _("Make up for what was done, last step first"),
-        "skip_compensation": _("Its effect stays; the earlier ones go on"),
-        "stop_and_compensate": _("Go no further, make up for what was done"),
-        "escalate": _("One level up; the clock keeps running"),
-        "resume": _("Let the system go on from here"),
-        "assign": _("Somebody else holds the case from then on"),
-        "confirm_verdict": _("You found the same; it counts from then on"),
-        "decline_verdict": _("You do not stand to it; nothing is settled"),
-    }
-    return known.get(verb, "")
-
-
 def shown(
     preview: Preview, *, label: Words, clock: Clock, fields: tuple[Field, ...], command_id: str
 ) -> Shown:
@@ -270,7 +267,7 @@ def shown(
         run=_("Retry the picked items") if any(call.items for call in preview.calls) else label,
         calls_title=_("Exactly what will run") if preview.calls else _("Exactly what will change"),
         calls=tuple(_call(call, preview) for call in preview.calls),
-        no_calls=record_only(preview.verb),
+        no_calls=verb_words.record_only(preview.verb),
         checks=tuple(_checks(preview, clock)),
         ends=tuple(_end(end, clock, preview.calls) for end in preview.end_states),
         outcomes=tuple(fork(when, then) for when, then in preview.outcomes),
@@ -299,23 +296,6 @@ def _second(preview: Preview) -> str:
 
 def _arguments(args: Json) -> SafeString | None:
     return None if args is None else text.as_json(args, 4000)
-
-
-def record_only(verb: str) -> str:
-    """What changes when no call goes out."""
-    known = {
-        "resolve_happened": _("No call that changes anything. The step becomes Confirmed in the record."),
-        "resolve_not_happened": _("No call. The step becomes Rejected in the record, as you state it."),
-        "mark_acceptable": _(
-            "No call that changes anything. The case closes as Accepted, not as succeeded; "
-            "an unknown step stays Unknown in the record until you accept it."
-        ),
-        "skip_compensation": _("No call. The compensation is given up and its effect counts as left."),
-        "assign": _("No call. The case and your reason go to the person that you name."),
-        "escalate": _("No call. The case goes one level up; what you see now and your reason go with it."),
-        "resume": _("The system goes on with the next step by its own rules."),
-    }
-    return known.get(verb, _("No call goes out."))
 
 
 def _call(call: PlannedCall, preview: Preview) -> Call:

@@ -42,7 +42,7 @@ def is_unknown(action: ActionFacts) -> bool:
 
 def known(facts: RunFacts, clock: Clock) -> tuple[Fact, ...]:
     """What is true now with source and time; what is not known comes last, as questions."""
-    found = [fact for action in steps.current(facts) for fact in _facts_of(action, clock)]
+    found = [fact for action in steps.current(facts) for fact in of_step(action, clock)]
     return tuple(sorted(_folded(found), key=lambda fact: fact.question))
 
 
@@ -58,7 +58,8 @@ def _folded(found: list[Fact]) -> Iterator[Fact]:
             yield replace(first, says=text.say(says, says=first.says, n=n))
 
 
-def _facts_of(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
+def of_step(action: ActionFacts, clock: Clock) -> Iterator[Fact]:
+    """What is true of one step; what is not known comes last."""
     state, title = action.state, action.contract.texts.title
     made_up = action.compensation
     if state is ActionState.UNKNOWN:

@@ -116,6 +116,8 @@ def recorded(verb: str, at: str) -> str:
         "mark_acceptable": _("Accepted and closed at {at}."),
         "resolve_happened": _("Recorded at {at}: it did happen."),
         "resolve_not_happened": _("Recorded at {at}: it did not happen."),
+        "pause_compensation": _("Paused at {at}. The call in flight is brought to its end."),
+        "withdraw_signoff": _("Withdrawn at {at}. Nothing ran."),
         "confirm_verdict": _("Confirmed at {at}. It counts now."),
         "decline_verdict": _("Declined at {at}. Nothing was settled."),
     }

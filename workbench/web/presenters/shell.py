@@ -29,6 +29,7 @@ SHEETS = tuple(
         "decide",
         "signoffs",
         "setup",
+        "plan",
         "print",
     )
 )

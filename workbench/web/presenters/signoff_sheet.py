@@ -167,7 +167,7 @@ def sheet(
         why=text.inert(signoff.why.rstrip(": "), 2000),
         quoted=bool(signoff.asked_by),
         read_at=clock.time(look.changes[0].read_at) if look and look.changes else "",
-        changes=tuple(_changed(one) for one in look.changes) if look else (),
+        changes=tuple(changed(one) for one in look.changes) if look else (),
         unread=_effect(signoff),
         call=_called(signoff, call),
         kind=words.COMPENSATION_KINDS.get(made_up.kind if made_up else "", ""),
@@ -207,7 +207,8 @@ def grouped(digest: str) -> tuple[str, ...]:
     return tuple(digest[start : start + _GROUP] for start in range(0, len(digest), _GROUP))
 
 
-def _changed(one: ChangeSeen) -> Changed:
+def changed(one: ChangeSeen) -> Changed:
+    """A field as read just now, and as it has to read afterwards."""
     nothing = _("nothing there")
     now = text.inert(_("not known, no answer")) if not one.answered else _value(one.now, nothing)
     match one.operator:

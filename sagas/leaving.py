@@ -1,0 +1,45 @@
+"""What a person may leave as it is instead of having it made up for. Pure; who may is decided elsewhere."""
+
+from __future__ import annotations
+
+from sagas import planner
+from sagas.facts import ActionFacts, RunFacts
+from sagas.states import CompensationState, PermitState
+
+CAN_RUN = frozenset({CompensationState.REGISTERED, CompensationState.DUE, CompensationState.FAILED})
+"""The states from which a person can set a compensation going."""
+
+
+def failed_compensations(facts: RunFacts, step: str) -> tuple[ActionFacts, ...]:
+    """The action of a step, or its items, whose compensation has failed."""
+    return tuple(
+        unit
+        for unit in planner.units(facts)
+        if unit.step == step
+        and unit.compensation is not None
+        and unit.compensation.state is CompensationState.FAILED
+    )
+
+
+def can_be_left_out(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """What a plan may leave out, last step first: a compensation that is open, failed ones only after a real try."""
+    return tuple(
+        unit
+        for unit in planner.to_compensate(facts)
+        if unit.compensation is not None
+        and unit.compensation.state in CAN_RUN
+        and (unit.compensation.state is not CompensationState.FAILED or tried(unit))
+    )
+
+
+def tried(action: ActionFacts) -> bool:
+    """Whether a failed compensation was really tried: a call went out, or the look before it said no.
+
+    What failed because nobody signed it was never tried.
+    """
+    compensation = action.compensation
+    if compensation is None:
+        return False
+    permit = compensation.permit
+    unsigned = permit is not None and permit.state is PermitState.REJECTED
+    return compensation.sent_at is not None or not unsigned
