@@ -14,6 +14,7 @@ from django.db import connection
 from sagas import catalogue, faultpoints, lately, planner, queries, vitals
 from sagas import entries as _entries
 from sagas import freezes as _freezes
+from sagas import queue as _queue
 from sagas.alarms import Alarm, in_force
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
@@ -58,7 +59,7 @@ from sagas.retirement import (
     retirements,
 )
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
-from sagas.summary import counts, done, elements, level, mark_word, question, strip
+from sagas.summary import counts, done, elements, level, mark_word, question, strip, trouble
 from sagas.teamfile import read_team
 from sagas.teams import queues, store_team
 from sagas.tx import durable as transaction
@@ -128,8 +129,14 @@ __all__ = [
     "publish_team",
     "question",
     "queue",
+    "queue_at_stake",
     "queue_changes",
+    "queue_choices",
+    "queue_closings",
+    "queue_count",
     "queue_counts",
+    "queue_rows",
+    "queue_watched",
     "read_team",
     "receive",
     "reconciliation_seen",
@@ -163,6 +170,7 @@ __all__ = [
     "tools",
     "trail_of",
     "transaction",
+    "trouble",
     "unfreeze",
     "unknown_steps",
     "users_of",
@@ -177,9 +185,15 @@ __all__ = [
     "workflows",
 ]
 
-queue = queries.queue
-queue_counts = queries.queue_counts
-queue_changes = queries.queue_changes
+queue = _queue.page
+queue_rows = _queue.rows_of
+queue_counts = _queue.counts
+queue_count = _queue.count
+queue_choices = _queue.choices
+queue_changes = _queue.changes
+queue_closings = _queue.closings
+queue_at_stake = _queue.at_stake
+queue_watched = _queue.watched
 alarms = in_force
 run_facts = queries.facts_of_run
 signoffs, signoffs_open = queries.signoffs, queries.signoffs_open

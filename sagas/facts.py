@@ -409,7 +409,11 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRow:
-    """A handoff as the queue shows it, from one row of the database. `titles` has the title in other languages."""
+    """A handoff as the queue shows it, from one row of the database. `titles` has the title in other languages.
+
+    `touches_money`, `touches_customer`: a call with an effect outside took effect, or may have, in a case that names an
+    amount or a customer. `similar` is what it has in common with others (`sagas.summary.similar`).
+    """
 
     id: int
     ref: str
@@ -435,6 +439,11 @@ class QueueRow:
     claimed_by_name: str
     claim_until: datetime | None
     titles: Mapping[str, str] = field(default_factory=dict)
+    team: str = ""
+    touches_money: bool = False
+    touches_customer: bool = False
+    similar: str = ""
+    closed_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -478,14 +487,92 @@ class TeamQueue:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueueFilter:
+    """Which handoffs are asked for; "" asks for nothing in particular.
+
+    state: open | unknown | compensation_failed | signoff | closed | any. owner: me | nobody | a user name.
+    `level` is the lowest. touched: money | customers. due: late | 1h | 8h | 24h. `similar` is the key of a group.
+    """
+
+    state: str = "open"
+    search: str = ""
+    workflow: str = ""
+    tool: str = ""
+    reason: str = ""
+    level: str = ""
+    owner: str = ""
+    touched: str = ""
+    due: str = ""
+    similar: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueGroup:
+    """Open handoffs that are alike just now: a way to look at them, never one thing (`sagas.summary.similar`).
+
+    `members` are (reference, version) in due order, `rows` the first of them where the group is unfolded. `count` may
+    be larger than both.
+    """
+
+    key: str
+    tool: str
+    error_class: str
+    state: str
+    count: int
+    first_due_at: datetime
+    since: datetime
+    members: tuple[tuple[str, int], ...]
+    rows: tuple[QueueRow, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueuePage:
     """A page of the queue in due order. `after` is the key of the next page, "" at the end; `cursor` an opaque
-    word for `queue_changes(since=...)`: what is committed after this page was read, and only that, is a change."""
+    word for `queue_changes(since=...)`: what is committed after this page was read, and only that, is a change.
+    With groups, a row whose `similar` is the key of one stands for all of its members.
+    """
 
     rows: tuple[QueueRow, ...]
     after: str
     now: datetime
     cursor: str
+    groups: tuple[QueueGroup, ...] = ()
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """Every handoff that is on the page, members of its groups included, in the order of the page."""
+        found: list[str] = []
+        groups = {group.key: group for group in self.groups}
+        for row in self.rows:
+            group = groups.get(row.similar)
+            found += [ref for ref, _ in group.members] if group else [row.ref]
+        return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueChanges:
+    """The handoffs that changed after a cursor, and the cursor to ask with next time."""
+
+    refs: tuple[str, ...]
+    cursor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueChoices:
+    """What the open handoffs can be told apart by: names, each of them there at least once. `owners` are (id, name)."""
+
+    workflows: tuple[str, ...]
+    reasons: tuple[str, ...]
+    tools: tuple[str, ...]
+    owners: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closing:
+    """Who closed a handoff, and when."""
+
+    by: str
+    at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)

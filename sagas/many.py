@@ -39,7 +39,7 @@ def likenesses(handoff_refs: Sequence[str]) -> tuple[str, ...]:
     """What makes these handoffs similar to others: tool, error class, state of the step, workflow version."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT DISTINCT fingerprint FROM sagas_handoff WHERE ref = ANY(%s) AND fingerprint <> '' ORDER BY 1",
+            'SELECT DISTINCT "similar" FROM sagas_handoff WHERE ref = ANY(%s) AND "similar" <> \'\' ORDER BY 1',
             [list(handoff_refs)],
         )
         return tuple(row[0] for row in cursor.fetchall())
@@ -49,7 +49,7 @@ def arrived(likenesses: Sequence[str], *, since: datetime, besides: Collection[s
     """How many open handoffs of these kinds were opened after a moment, those named `besides` left out."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM sagas_handoff WHERE state <> 'resolved' AND fingerprint = ANY(%s) "
+            "SELECT count(*) FROM sagas_handoff WHERE state <> 'resolved' AND \"similar\" = ANY(%s) "
             "AND opened_at > %s AND ref <> ALL(%s)",
             [list(likenesses), since, list(besides)],
         )

@@ -10,7 +10,6 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -18,18 +17,14 @@ from django.db.models import Q, QuerySet
 from sagas import planner
 from sagas.errors import NotFound
 from sagas.facts import (
-    Counts,
     EntryFacts,
     FreezeFacts,
-    QueuePage,
-    QueueRow,
     RunFacts,
     RunPage,
     RunRow,
     SignoffFacts,
     SignoffPage,
     SignoffRow,
-    StripMark,
 )
 from sagas.ledger import approvals
 from sagas.ledger.desk import in_force
@@ -52,8 +47,6 @@ from sagas.states import HandoffState, PermitState, ProposalState
 
 CAP = 1000
 """Counts stop here; a screen shows "1000+"."""
-
-VIEWS = ("open", "mine", "unclaimed", "unknown", "compensation_failed", "closed")
 
 
 def facts_of_run(run_ref: str, *, unmasked: bool = False) -> RunFacts:
@@ -109,143 +102,6 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
     )
 
 
-# --- The queue --------------------------------------------------------------------------------------------------
-
-
-def queue(
-    *, view: str = "open", actor_id: str = "", after: str = "", limit: int = 50, search: str = ""
-) -> QueuePage:
-    """A page of the queue in due order (closed ones: newest first). One query for the rows, one for the clock.
-
-    Raises `ValueError` for an unknown view or a key that is none.
-    """
-    with connection.cursor() as cursor:
-        # The snapshot first: what commits after it is a change to this page, even if the rows below show it already.
-        cursor.execute("SELECT now_(), pg_current_snapshot()::text")
-        now, snapshot = cursor.fetchone()
-    rows = _view(view, actor_id)
-    if search.strip():
-        rows = rows.filter(search__contains=search.strip().lower())
-    closed = view == "closed"
-    rows = rows.order_by(*(("-resolved_at", "-id") if closed else ("due_at", "id")))
-    if after:
-        at, pk = _key(after)
-        rows = rows.filter(
-            Q(resolved_at__lt=at) | Q(resolved_at=at, id__lt=pk)
-            if closed
-            else Q(due_at__gt=at) | Q(due_at=at, id__gt=pk)
-        )
-        rows = rows.filter(resolved_at__lte=at) if closed else rows.filter(due_at__gte=at)
-    found = list(rows[: limit + 1])
-    page = tuple(_row(row) for row in found[:limit])
-    last = found[limit - 1] if len(found) > limit else None
-    following = "" if last is None else _cursor(last.resolved_at if closed else last.due_at, last.pk)
-    return QueuePage(rows=page, after=following, now=now, cursor=snapshot)
-
-
-def _view(view: str, actor_id: str) -> QuerySet[Handoff]:
-    open_ones = Handoff.objects.exclude(state=HandoffState.RESOLVED)
-    match view:
-        case "open":
-            return open_ones
-        case "mine":
-            return open_ones.filter(claimed_by=actor_id) if actor_id else Handoff.objects.none()
-        case "unclaimed":
-            return open_ones.filter(claimed_by="")
-        case "unknown":
-            return open_ones.filter(unknowns__gt=0)
-        case "compensation_failed":
-            return open_ones.filter(compensation_failed=True)
-        case "closed":
-            return Handoff.objects.filter(state=HandoffState.RESOLVED)
-        case _:
-            raise ValueError(f"there is no view {view!r}")
-
-
-def _row(row: Handoff) -> QueueRow:
-    small: dict[str, Any] = row.summary
-    return QueueRow(
-        id=row.pk,
-        ref=row.ref,
-        run_ref=small["run_ref"],
-        version=small["version"],
-        state=row.state,
-        title=small["title"],
-        business_ref=small["business_ref"],
-        customer=small["customer"],
-        amount=small["amount"],
-        currency=small["currency"],
-        workflow=small["workflow"],
-        workflow_version=small["workflow_version"],
-        reason=row.reason,
-        params=row.params,
-        level=small["level"],
-        irreversible_confirmed=small["irreversible_confirmed"],
-        strip=tuple(
-            StripMark(
-                position=mark[0],
-                step=mark[1],
-                tool=mark[2],
-                state=mark[3],
-                recovery_class=mark[4],
-                items=tuple((word, number) for word, number in (mark[5] if len(mark) > 5 else ())),
-            )
-            for mark in small["strip"]
-        ),
-        counts=Counts(
-            ok=small["counts"][0],
-            failed=small["counts"][1],
-            unknown=small["counts"][2],
-            irreversible=small["counts"][3],
-            compensable=small["counts"][4],
-        ),
-        due_at=row.due_at,
-        escalation=row.escalation,
-        claimed_by=row.claimed_by,
-        claimed_by_name=row.claimed_by_name,
-        claim_until=row.claim_until,
-        titles=small.get("titles", {}),
-    )
-
-
-def queue_counts(actor_id: str) -> Mapping[str, int]:
-    """How many handoffs each view holds, each capped at `CAP`, and how many are late; in one statement."""
-    parts = {
-        "open": "state <> 'resolved'",
-        "mine": "state <> 'resolved' AND claimed_by = %s",
-        "unclaimed": "state <> 'resolved' AND claimed_by = ''",
-        "unknown": "state <> 'resolved' AND unknowns > 0",
-        "compensation_failed": "state <> 'resolved' AND compensation_failed",
-        "closed": "state = 'resolved'",
-        "late": "state <> 'resolved' AND due_at < now_at",
-    }
-    columns = ", ".join(
-        f"(SELECT count(*) FROM (SELECT 1 FROM sagas_handoff WHERE {condition} LIMIT {CAP}) part)"  # noqa: S608  fixed text
-        for condition in parts.values()
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {columns} FROM (SELECT now_() AS now_at) clock", [actor_id or "\x01"])  # noqa: S608
-        return dict(zip(parts, cursor.fetchone(), strict=True))
-
-
-def queue_changes(since: str) -> tuple[str, ...]:
-    """References of the handoffs changed by transactions that the page with this cursor could not see.
-
-    Exact: a transaction that commits late is not skipped, because snapshots are compared and not sequences.
-    Raises `ValueError` for a cursor that is none.
-    """
-    xmin = since.partition(":")[0]
-    if not xmin.isdigit():
-        raise ValueError("this is not a cursor of a queue page")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT ref FROM sagas_handoff WHERE changed_xid >= %s "
-            "AND NOT pg_visible_in_snapshot(changed_xid::text::xid8, %s::pg_snapshot) ORDER BY id LIMIT %s",
-            [int(xmin), since, CAP],
-        )
-        return tuple(row[0] for row in cursor.fetchall())
-
-
 # --- Signatures -------------------------------------------------------------------------------------------------
 
 
@@ -258,11 +114,11 @@ def signoffs(*, decided: bool = False, after: str = "", limit: int = 50) -> Sign
     else:
         rows = rows.filter(state=PermitState.REQUESTED).order_by("expires_at", "id")
         if after:
-            at, pk = _key(after)
+            at, pk = read_page_key(after)
             rows = rows.filter(Q(expires_at__gt=at) | Q(expires_at=at, id__gt=pk))
     found = list(rows[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None
-    following = "" if last is None else str(last.pk) if decided else _cursor(last.expires_at, last.pk)
+    following = "" if last is None else str(last.pk) if decided else page_key(last.expires_at, last.pk)
     page = found[:limit]
     by = approvals.asked(page)
     return SignoffPage(rows=tuple(_signoff(row, by[row.pk]) for row in page), after=following, now=now())
@@ -365,7 +221,7 @@ def runs(
         .values_list("run_id", "ref")
     )
     last = page[-1] if len(rows) > limit else None
-    following = "" if last is None else _cursor(last.started_at, last.pk) if workflow else str(last.pk)
+    following = "" if last is None else page_key(last.started_at, last.pk) if workflow else str(last.pk)
     return RunPage(rows=tuple(_run_row(row, open_refs) for row in page), after=following, now=now())
 
 
@@ -373,7 +229,7 @@ def _of_workflow(
     runs: QuerySet[Run], name: str, version: int | None, after: str, limit: int
 ) -> QuerySet[Run]:
     """The newest of each version, found by its index: a workflow that few runs are of costs no more than another."""
-    at, pk = _key(after) if after else (None, None)
+    at, pk = read_page_key(after) if after else (None, None)
     older = Q() if at is None else Q(started_at__lt=at) | Q(started_at=at, id__lt=pk)
     versions = DefinitionVersion.objects.filter(name=name, **({"version": version} if version else {}))
     newest = [
@@ -495,12 +351,14 @@ def now() -> datetime:
 # --- Keys of pages ----------------------------------------------------------------------------------------------
 
 
-def _cursor(at: datetime | None, pk: int) -> str:
+def page_key(at: datetime | None, pk: int) -> str:
+    """The key of the page that follows a row with this time and number."""
     text = f"{at.isoformat() if at else ''}|{pk}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _key(text: str) -> tuple[datetime, int]:
+def read_page_key(text: str) -> tuple[datetime, int]:
+    """The row that a page follows. Raises `ValueError`."""
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
         at, _, pk = raw.rpartition("|")

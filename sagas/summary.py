@@ -11,12 +11,15 @@ from typing import Any
 from sagas import planner
 from sagas.facts import ActionFacts, Counts, RunFacts, StripMark
 from sagas.reasons import Reason
-from sagas.states import ActionState, CompensationState
+from sagas.states import ActionState, CompensationState, PermitState
 from tools.bindings import Unbindable, bind
-from tools.contract import Json, Level, RecoveryClass
+from tools.contract import EffectKind, Json, Level, RecoveryClass
 from tools.texts import fill
 
 _LEVELS = tuple(Level)
+TROUBLE = ("compensation_failed", "compensation_unknown", "unknown", "rejected", "partial", "sent")
+"""The words of a strip that a case can be about, the worst first."""
+_OUTSIDE = frozenset({"sent", "unknown", "confirmed", "partial", "accepted"})
 
 
 def mark_word(action: ActionFacts) -> str:
@@ -84,11 +87,47 @@ def level(facts: RunFacts) -> Level:
     return max((action.contract.level for action in facts.actions), key=_LEVELS.index, default=Level.LOW)
 
 
+def trouble(marks: tuple[StripMark, ...]) -> StripMark | None:
+    """The mark that a case is about: the worst of its strip; None when nothing is wrong."""
+    found = [mark for mark in marks if mark.state in TROUBLE]
+    return min(found, key=lambda mark: TROUBLE.index(mark.state), default=None)
+
+
+def similar(facts: RunFacts) -> str:
+    """What makes cases look alike: tool, error class, action state, workflow version; "" when nothing is wrong.
+
+    It follows the facts, so that a case leaves its group as soon as it differs: a view, never a merge.
+    """
+    mark = trouble(strip(facts))
+    if mark is None:
+        return ""
+    action = next(action for action in planner.current(facts) if action.step == mark.step)
+    about = action.compensation if mark.state.startswith("compensation") else None
+    tool, error_class = (about.tool, about.error_class) if about else (action.tool, action.error_class)
+    return "|".join((tool, error_class, mark.state, str(facts.definition_id)))
+
+
+def _touches_outside(facts: RunFacts) -> bool:
+    return any(
+        action.contract.effect_kind is EffectKind.EXTERNAL_EFFECT and action.state.value in _OUTSIDE
+        for action in facts.actions
+    )
+
+
+def _waits_for_signature(facts: RunFacts) -> bool:
+    return any(
+        unit is not None and unit.permit is not None and unit.permit.state is PermitState.REQUESTED
+        for action in facts.actions
+        for unit in (action, action.compensation)
+    )
+
+
 def columns(facts: RunFacts) -> dict[str, Any]:
     """The columns of the queue's row that follow from the facts."""
     marks = strip(facts)
     five = counts_of(marks)
     plain = facts.title in ("", facts.definition.title)
+    outside = _touches_outside(facts)
     return {
         "summary": {
             "version": facts.version,
@@ -101,6 +140,12 @@ def columns(facts: RunFacts) -> dict[str, Any]:
             "run_ref": facts.ref,
             "workflow": facts.definition.name,
             "workflow_version": facts.definition.version,
+            "team": facts.team,
+            "tools": sorted({mark.tool for mark in marks}),
+            "similar": similar(facts),
+            "signoff": _waits_for_signature(facts),
+            "touches_money": outside and bool(facts.amount),
+            "touches_customer": outside and bool(facts.customer),
             "level": level(facts).value,
             "irreversible_confirmed": any(
                 action.state is ActionState.CONFIRMED

@@ -53,6 +53,7 @@ class Permission(StrEnum):
     WAIVE = "waive"
     STOP = "stop"
     BULK = "bulk"
+    SHARE_VIEWS = "share_views"
 
 
 SETTLERS = frozenset({Role.OPERATOR, Role.LEAD, Role.APPROVER})
@@ -66,6 +67,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.STOP: SETTLERS | {Role.ADMIN},
     Permission.WAIVE: frozenset({Role.APPROVER, Role.LEAD}),
     Permission.BULK: frozenset({Role.LEAD}),
+    Permission.SHARE_VIEWS: frozenset({Role.LEAD, Role.ADMIN}),
 }
 # Verbs that take another right than that to settle cases.
 PERMISSIONS: Mapping[str, Permission] = {

@@ -344,7 +344,6 @@ class Desk:
                 reminded_at=None,
                 resolved_at=None,
                 resolution="",
-                fingerprint=_fingerprint(self.run, reason, action),
             )
             after = {"ref": handoff.ref, "reason": reason.value, "due": plan.document()}
             self.move(handoff, "reopen", HandoffState.OPEN, actor=actor, reason=detail, after=after)
@@ -364,7 +363,6 @@ class Desk:
                 due_at=plan.due_at,
                 schedule=plan.document(),
                 alert_at=next_alert(plan, level=0, reminded=False),
-                fingerprint=_fingerprint(self.run, reason, action),
             )
             handoff.context = summary.context(self.facts(), reason)
             self.say(
@@ -598,13 +596,6 @@ def _alike(updates: list[_Update]) -> Iterator[tuple[list[Any], dict[str, Any], 
         if not alike:
             yield list(rows.values()), columns, version
             rows = {}
-
-
-def _fingerprint(run: Run, reason: Reason, action: Action | None) -> str:
-    """What makes two handoffs similar: tool, error class, action state, workflow version (a view, never a merge)."""
-    if action is None:
-        return f"{reason.value}|{run.definition_id}"
-    return "|".join((reason.value, action.tool, action.error_class, action.state, str(run.definition_id)))
 
 
 def this_transaction() -> int:

@@ -1,6 +1,8 @@
 """A handoff: what a person is asked to settle, with its questions as rows."""
 
 from django.db import models
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 
 from sagas.models.clock import DatabaseNow
 from sagas.states import HandoffState
@@ -8,7 +10,8 @@ from sagas.states import HandoffState
 
 class Handoff(models.Model):
     """One handoff of a run. `context` is the structured picture at its opening (S0-44, S0-47), `summary` the
-    lean row that the queue shows, kept up to date by every transaction that changes the run.
+    lean row that the queue shows, kept up to date by every transaction that changes the run; what the queue is filtered
+    and grouped by is generated from it, so that the two cannot differ.
 
     `schedule` says how `due_at` was computed and when who is told of it (sagas.escalation); `alert_at` is the next of
     those instants, null when there is none. `changed_xid` is the transaction that last changed the handoff: a page asks
@@ -25,7 +28,30 @@ class Handoff(models.Model):
     context = models.JSONField(default=dict)
     summary = models.JSONField(default=dict)
     search = models.TextField(default="")
-    fingerprint = models.TextField(default="")
+    workflow = models.GeneratedField(
+        expression=KT("summary__workflow"), output_field=models.TextField(null=True), db_persist=True
+    )
+    level = models.GeneratedField(
+        expression=KT("summary__level"), output_field=models.TextField(null=True), db_persist=True
+    )
+    similar = models.GeneratedField(
+        expression=KT("summary__similar"), output_field=models.TextField(null=True), db_persist=True
+    )
+    signoff = models.GeneratedField(
+        expression=Cast(KT("summary__signoff"), models.BooleanField()),
+        output_field=models.BooleanField(null=True),
+        db_persist=True,
+    )
+    touches_money = models.GeneratedField(
+        expression=Cast(KT("summary__touches_money"), models.BooleanField()),
+        output_field=models.BooleanField(null=True),
+        db_persist=True,
+    )
+    touches_customer = models.GeneratedField(
+        expression=Cast(KT("summary__touches_customer"), models.BooleanField()),
+        output_field=models.BooleanField(null=True),
+        db_persist=True,
+    )
     escalation = models.PositiveSmallIntegerField(default=0)
     unknowns = models.PositiveIntegerField(default=0)
     compensation_failed = models.BooleanField(default=False)

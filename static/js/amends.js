@@ -35,7 +35,6 @@ body.addEventListener("htmx:configRequest", (event) => {
   const result = $("#result");
   Object.assign(event.detail.parameters, {
     freezes: body.dataset.freezes ?? "",
-    shown: $("#pill [data-n]")?.dataset.n ?? "0",
     v: $("#seen")?.dataset.version ?? "",
     seq: $("#seen")?.dataset.seq ?? "",
     seen: $("#seen")?.dataset.seen ?? "",
@@ -48,8 +47,10 @@ body.addEventListener("htmx:configRequest", (event) => {
 body.addEventListener("htmx:afterRequest", (event) => {
   if (event.target !== poll) return;
   const stamp = event.detail.xhr?.getResponseHeader("X-Checked");
-  if (stamp) checked = stamp;
+  if (stamp) { checked = stamp; if (live) live.dataset.checked = stamp; }
   mark(event.detail.successful && Boolean(stamp));
+  const viewers = event.detail.xhr?.getResponseHeader("X-Viewers");
+  if (viewers !== null && $("#viewers")) $("#viewers").textContent = decodeURIComponent(viewers ?? "");
 });
 
 // --- Focus is never lost: a result takes it, else it stays where it was -----------------------------------
@@ -146,10 +147,10 @@ const actions = {
   n: () => $("#comment")?.focus(),
   v: () => $("[data-key=use]")?.focus(),
   d: () => select($("[data-key=digest]")),
-  j: () => (page === "case" ? move(".step > summary", 1) : move(".q .ttl, .rl .ttl", 1)),
-  k: () => (page === "case" ? move(".step > summary", -1) : move(".q .ttl, .rl .ttl", -1)),
+  j: () => (page === "case" ? move(".step > summary", 1) : move(".rl .ttl", 1)),
+  k: () => (page === "case" ? move(".step > summary", -1) : move(".rl .ttl", -1)),
   o: () => { const step = document.activeElement?.closest("details"); if (step) step.open = !step.open; },
-  c: () => (page === "queue" ? $("tr.cur .lnk") : $("[data-verb=claim]"))?.focus(),
+  c: () => $("[data-verb=claim]")?.focus(),
 };
 
 document.addEventListener("keydown", (event) => {
@@ -170,13 +171,20 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (key === "g") { prefix = "g"; setTimeout(() => { prefix = ""; }, 1500); return; }
+  if (taken(key, event.shiftKey)) return event.preventDefault();
   if (pick(key)) return event.preventDefault();
   if (actions[key]) { event.preventDefault(); actions[key](); }
 });
 
+// A page with a script of its own is asked first; what it takes is not handled here.
+function taken(key, shift = false) {
+  return !document.dispatchEvent(new CustomEvent("amends:key", { detail: { key, shift }, cancelable: true }));
+}
+
 function escape(event) {
   if ($("dialog[open]")) return;
   if (typing(event.target)) return event.target.blur();
+  if (taken("escape")) return event.preventDefault();
   const up = all(".crumb a").at(-1);
   if (up) location.assign(up.href);
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
@@ -92,21 +94,37 @@ def test_b13_of_two_who_claim_one_wins_and_the_other_reads_who_and_when(
     expect(second.locator("tbody .c-owner .own")).to_contain_text("Maya Okafor")
 
 
+def ask_for_news(page: Page) -> None:
+    """What the page does by itself every ten seconds."""
+    with page.expect_response("**/handoffs/changes*"):
+        page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+
+
+def rows(page: Page) -> list[str]:
+    found: list[str] = page.locator("tbody tr").evaluate_all("rows => rows.map(row => row.id)")
+    return found
+
+
 def test_b15_news_waits_in_a_pill_and_rows_stay_where_they_are(
     open_as: OpenAs, unknown_notice: RunFacts
 ) -> None:
+    ref = ref_of(unknown_notice)
     page = open_as("maya", "/handoffs/")
-    before = page.locator("tbody tr").evaluate_all("rows => rows.map(row => row.id)")
+    before = rows(page)
     page.keyboard.press("j")
+    page.keyboard.press("x")
 
     flows.drive_until_still(flows.start())
-    page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+    ask_for_news(page)
 
-    expect(page.locator("#pill")).to_contain_text("new or changed")
-    assert page.locator("tbody tr").evaluate_all("rows => rows.map(row => row.id)") == before
+    expect(page.locator("#pill")).to_contain_text("1 new")
+    assert rows(page) == before
     expect(page.locator("tr.cur .ttl")).to_be_focused()
+    expect(page.locator(f"#x-{ref}")).to_be_checked()
     page.keyboard.press("u")
     expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.locator(f"#x-{ref}")).to_be_checked()
+    expect(page.locator("#pill")).to_be_empty()
 
 
 def test_an_unchanged_queue_answers_204(open_as: OpenAs, unknown_notice: RunFacts) -> None:
@@ -127,7 +145,7 @@ def test_a_filter_is_in_the_address_and_says_what_it_searched(
     page.locator("#filter").fill("no such order")
 
     expect(page.get_by_role("heading", name="Nothing matches “no such order”")).to_be_visible()
-    assert "q=no%20such%20order" in page.url
+    expect(page).to_have_url(re.compile(r"/handoffs/\?q=no\+such\+order$"))
 
 
 def test_the_first_run_is_told_from_an_empty_view(open_as: OpenAs) -> None:

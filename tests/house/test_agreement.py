@@ -30,7 +30,7 @@ from workbench.commands import (
 from workbench.management.commands.requirements import Requirement, collect, render, requirements
 
 # Files of workbench/commands that are no verb: what people do at the command line.
-NOT_VERBS = {"available", "people", "publishing", "teams", "tokens"}
+NOT_VERBS = {"available", "people", "presence", "publishing", "teams", "tokens", "views"}
 MACHINES = {
     Machine.RUN: states.RunState,
     Machine.ACTION: states.ActionState,

@@ -16,6 +16,7 @@ COPIED = ("examples/sources/", "static/vendor/")
 
 LONGEST = 400
 LONGER_FOR_A_REASON = {
+    "sagas/api.py": "the one door of the engine: every name that the people side may call",
     "sagas/planner.py": "one pure decision over all states; cut apart, no reader would see that it is complete",
     "sagas/facts.py": "every value that crosses the door, one list to read",
     "sagas/executor.py": "how a claimed run is driven: calls at once, lanes and leases share the threads",
@@ -23,7 +24,6 @@ LONGER_FOR_A_REASON = {
     "sagas/ledger/desk.py": "the one place where rows move; its parts share the lock and the entries",
     "sagas/ledger/settle.py": "the only place where outcomes become states of an action",
     "sagas/ledger/verbs.py": "what a person's verb does to a run, on one desk",
-    "sagas/queries.py": "what people and agents read, all under the same rules of paging and masking",
     "tools/drill_schema.py": "the form of a drill file as data",
     "tools/drills/translate.py": "every field of the product's documents that a drill's step becomes, in one place",
     "workbench/labs/drills/claims.py": "every claim that a drill may make, a short function each",

@@ -2,9 +2,21 @@
 
 from workbench.models.assignment import Assignment
 from workbench.models.bulk import Bulk, BulkMember
+from workbench.models.presence import Presence
 from workbench.models.preview import Preview
 from workbench.models.receipt import Receipt
 from workbench.models.token import ApiToken
 from workbench.models.user import User
+from workbench.models.view import SavedView
 
-__all__ = ["ApiToken", "Assignment", "Bulk", "BulkMember", "Preview", "Receipt", "User"]
+__all__ = [
+    "ApiToken",
+    "Assignment",
+    "Bulk",
+    "BulkMember",
+    "Presence",
+    "Preview",
+    "Receipt",
+    "SavedView",
+    "User",
+]

@@ -24,6 +24,7 @@ register.simple_tag(draw.mark)
 register.simple_tag(draw.strip)
 register.simple_tag(draw.counts)
 register.simple_tag(draw.risk)
+register.simple_tag(draw.owner)
 
 
 @register.simple_tag

@@ -1,16 +1,19 @@
-"""The small drawings that repeat on every row: strip, five counts, risk. Drawn once for equal values.
+"""The small drawings that repeat on every row: strip, five counts, risk, owner. Drawn once for equal values.
 
 A thousand cases show a few dozen different strips, so remembering them is what makes a long queue quick.
 """
 
 from __future__ import annotations
 
+import uuid
 from functools import lru_cache
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
-from workbench.web.presenters.marks import Count, Risk, Strip
+from workbench.web.presenters import text
+from workbench.web.presenters.marks import Count, Owner, Risk, Strip
 
 REMEMBERED = 1024
 
@@ -73,4 +76,28 @@ def risk(shown: Risk, *, long: bool = False) -> SafeString:
         '<span class="risk r{}"><i aria-hidden="true"><b></b><b></b><b></b><b></b></i>{}</span>',
         shown.level,
         shown.long if long else shown.word,
+    )
+
+
+def owner(shown: Owner) -> SafeString:
+    """Who holds a case, or the button that claims it: its ticket is the version seen and an id of its own."""
+    face = format_html(
+        '<span class="av{}" aria-hidden="true">{}</span>', " o" if shown.nobody else "", shown.initials
+    )
+    if not shown.nobody:
+        return format_html('<span class="own">{} {}</span>', face, text.inert(shown.name, 40))
+    if not shown.claim_url:
+        return format_html('<span class="own">{} <span class="t2">{}</span></span>', face, shown.name)
+    return format_html(
+        '<span class="own">{face} <span class="t2">{name}<button class="lnk" id="c-{ref}" form="claims" '
+        'formaction="{url}" name="ticket" value="{version}.{id}" hx-post="{url}" hx-target="closest div" '
+        'hx-swap="innerHTML" hx-sync="this:drop" hx-disabled-elt="this">{claim}<span class="vh"> {ref}</span></button>'
+        "</span></span>",
+        face=face,
+        name=shown.name,
+        ref=shown.ref,
+        url=shown.claim_url,
+        version=shown.version,
+        id=uuid.uuid4().hex,
+        claim=_("Claim"),
     )

@@ -137,4 +137,4 @@ def test_a_query_without_an_answer_and_a_comment_leave_the_page_that_somebody_re
     later = api.run_facts(facts.ref)
     assert later.actions[2].queries > facts.actions[2].queries
     assert later.version == facts.version
-    assert api.queue_changes(cursor) == ()
+    assert api.queue_changes(cursor).refs == ()

@@ -262,4 +262,4 @@ def test_the_queue_hears_of_an_escalation(scene: Scene) -> None:
     scene.at(datetime(2026, 6, 1, 17, 30, tzinfo=LONDON))
     sweep.speak_up()
 
-    assert api.queue_changes(page.cursor) == (ref,)
+    assert api.queue_changes(page.cursor).refs == (ref,)

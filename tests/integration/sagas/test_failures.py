@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sagas import api
-from sagas.facts import RunFacts
+from sagas.facts import QueueFilter, RunFacts
 from sagas.states import ActionState, RunState
 from tests.conftest import Simulator
 from tests.integration.sagas.conftest import effects
@@ -101,7 +101,7 @@ def test_a_refused_compensation_holds_the_earlier_ones_and_opens_a_handoff(
     assert facts.handoff.reason == api.Reason.COMPENSATION_FAILED
     assert states(facts)[:3] == [ActionState.CONFIRMED, ActionState.CONFIRMED, ActionState.REJECTED]
     assert effects(simulator, "release_customer_no") == 0
-    page = api.queue(view="compensation_failed")
+    page = api.queue(QueueFilter(state="compensation_failed"))
     assert [row.ref for row in page.rows] == [facts.handoff.ref]
     assert page.rows[0].counts.failed == 2
 

@@ -11,7 +11,7 @@ import pytest
 
 from sagas import api
 from sagas.executor import perform
-from sagas.facts import RunFacts
+from sagas.facts import QueueFilter, RunFacts
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.desk import opened
@@ -184,7 +184,7 @@ def test_a_compensation_that_cannot_succeed_is_tried_a_bounded_number_of_times_a
     assert arrivals(scene, facts.ref, "release_customer_no") == []
     assert api.obstacle(facts, "compensate", step="file_customer") is None
     assert api.obstacle(facts, "compensate", step="create_customer") is not None
-    assert facts.handoff.ref in {row.ref for row in api.queue(view="compensation_failed").rows}
+    assert facts.handoff.ref in {row.ref for row in api.queue(QueueFilter(state="compensation_failed")).rows}
 
     # The credential is renewed and a person says so: the rest runs on by itself, in order.
     scene.simulator.plan({"tool": "withdraw_file", "mode": "ok"})

@@ -17,7 +17,7 @@ from django.db import connections
 
 from sagas import api
 from sagas.executor import Drain, perform
-from sagas.facts import ActionFacts, RunFacts
+from sagas.facts import ActionFacts, QueueFilter, RunFacts
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.start import run_ref
@@ -338,7 +338,7 @@ def _compensation_fails_for_good(stage: Stage, case: Case, facts: RunFacts) -> N
     assert compensations(stage, facts) == []
     assert {"compensate", "mark_acceptable", "escalate"} <= set(api.next_allowed(facts))
     assert facts.handoff is not None
-    assert facts.handoff.ref in {row.ref for row in api.queue(view="compensation_failed").rows}
+    assert facts.handoff.ref in {row.ref for row in api.queue(QueueFilter(state="compensation_failed")).rows}
 
 
 def _compensated_once(stage: Stage, case: Case, facts: RunFacts) -> None:

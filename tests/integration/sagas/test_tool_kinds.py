@@ -130,7 +130,7 @@ def test_what_cannot_be_taken_back_is_left_marked_and_handed_over(
     assert facts.handoff is not None
     assert (facts.state, facts.handoff.reason) == (RunState.HANDOFF, api.Reason.PIVOT)
     assert "send_opening_sms" in facts.effects_left
-    (row,) = api.queue(view="open").rows
+    (row,) = api.queue().rows
     assert row.irreversible_confirmed
     assert [r for r in simulator.ledger(kind="effect") if r["direction"] == "compensate"] == []
     # A person may make up for the rest; the message stays, and the run never says that all is compensated.

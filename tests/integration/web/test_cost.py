@@ -93,10 +93,27 @@ def test_fifty_of_a_thousand_rows_come_within_the_time_and_with_as_many_queries_
     assert seconds < LIMIT_S
 
 
+def test_two_hundred_rows_in_groups_or_not_cost_as_many_queries_as_one(
+    maya: Client, unknown_notice: RunFacts, request: pytest.FixtureRequest
+) -> None:
+    paths = ("/handoffs/?rows=200", "/handoffs/?rows=200&group=similar")
+    few = [cost(maya, path)[0] for path in paths]
+
+    request.getfixturevalue("full_queue")
+    many = [cost(maya, path)[0] for path in paths]
+
+    assert maya.get(paths[0]).content.count(b'<tr id="row-') == 200
+    assert many[0] == few[0]
+    # Where there is a group its members are asked for, all groups of the page at once.
+    assert many[1] <= few[1] + 2
+
+
 @pytest.mark.parametrize(
     ("path", "most"),
     [
-        ("/handoffs/", 12),
+        ("/handoffs/", 15),
+        ("/handoffs/?group=similar", 18),
+        ("/handoffs/?state=unknown&risk=low&owner=nobody&q=o-&tool=send_notice", 15),
         ("/handoffs/{ref}/", 32),
         ("/handoffs/{ref}/trail/", 20),
         ("/runs/", 12),
@@ -123,7 +140,7 @@ def test_paging_by_key_shows_every_case_once(maya: Client, full_queue: None) -> 
     address = "/handoffs/?view=open"
     while address:
         context = maya.get(address).context["queue"]
-        seen += [row.ref for row in context.rows]
+        seen += [row.ref for row in context.entries]
         address = context.next_url
 
     assert len(seen) == len(set(seen)) == STORED + 1

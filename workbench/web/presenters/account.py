@@ -1,4 +1,4 @@
-"""The account page: three preferences as fields."""
+"""The account page: three preferences as fields, and the personal views of the queue."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from workbench.queries.people import Person
+from workbench.queries.views import Saved
 from workbench.roles import Role
 from workbench.web.forms import Choice, Field
 from workbench.web.presenters import words
 from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.queue import address
 from workbench.web.presenters.words import Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A personal view of the queue: where it is, and its id for deleting it."""
+
+    id: int
+    name: str
+    url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +39,7 @@ class Account:
     fields: tuple[Field, ...]
     single_keys: bool
     kept: bool
+    views: tuple[View, ...]
 
 
 @cache
@@ -44,6 +56,7 @@ def page(
     kept: bool,
     lang: str,
     clock: Clock,
+    views: Sequence[Saved] = (),
 ) -> Account:
     """What a person may choose, with what they have chosen or just tried to."""
     language = draft.get("language") or person.language
@@ -78,4 +91,5 @@ def page(
         fields=fields,
         single_keys=person.single_keys,
         kept=kept,
+        views=tuple(View(id=one.id, name=one.name, url=address(one.view)) for one in views),
     )

@@ -45,9 +45,14 @@ def groups() -> tuple[KeyGroup, ...]:
             keys=(
                 Key(keys=("J", "K"), does=_("next, previous row")),
                 Key(keys=("Enter",), does=_("open")),
+                Key(keys=("X",), does=_("select the row")),
+                Key(keys=("Shift", "X"), does=_("select up to this row")),
                 Key(keys=("C",), does=_("go to the claim button of the row")),
+                Key(keys=("Q",), does=_("query status: of the row, or of what is selected")),
+                Key(keys=("E",), does=_("escalate: the row, or what is selected")),
                 Key(keys=("U",), does=_("show new and changed")),
                 Key(keys=("F",), does=_("filter")),
+                Key(keys=("Esc",), does=_("select nothing")),
             ),
         ),
         KeyGroup(

@@ -127,14 +127,16 @@ ON_FAILURE: dict[str, Words] = {
     "continue": _("refused: the run goes on"),
 }
 
-VIEWS: tuple[tuple[str, Words], ...] = (
-    ("open", _("Needs a decision")),
-    ("mine", _("Mine")),
-    ("unclaimed", _("Unclaimed")),
-    ("unknown", _("Outcome unknown")),
-    ("compensation_failed", _("Compensation failed")),
-    ("closed", _("Closed")),
-)
+VIEWS: dict[str, Words] = {
+    "open": _("Needs a decision"),
+    "mine": _("Mine"),
+    "unclaimed": _("Unclaimed"),
+    "unknown": _("Outcome unknown"),
+    "compensation_failed": _("Compensation failed"),
+    "signoff": _("Waiting for sign-off"),
+    "money": _("Money touched"),
+    "closed": _("Closed"),
+}
 
 
 def state(name: str) -> StateWord:

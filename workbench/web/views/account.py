@@ -9,6 +9,7 @@ from django.utils import translation
 from django.views.decorators.http import require_GET, require_http_methods
 
 from workbench.commands.people import set_preferences
+from workbench.queries.views import saved_views
 from workbench.web.page import Reader, part, reads, render
 from workbench.web.presenters import account as words
 from workbench.web.presenters import keys
@@ -40,6 +41,7 @@ def account(reader: Reader) -> HttpResponse:
         kept="kept" in reader.request.GET,
         lang=language,
         clock=reader.clock,
+        views=saved_views(reader.person, own=True),
     )
     return render(
         reader, "account/account.html", {"account": shown}, section="account", status=422 if errors else 200

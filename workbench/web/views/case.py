@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import urlencode
@@ -9,12 +11,15 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from sagas import api
 from workbench.commands import COMMANDS, Result, dispatch, fields_of
+from workbench.commands.presence import here
 from workbench.errors import Answer
+from workbench.queries.presence import viewers
 from workbench.web import forms
 from workbench.web.casepage import Picture, Wish, context, picture, preview_context
 from workbench.web.page import Reader, part, reads, render, stamped, unchanged
 from workbench.web.presenters import decide, results
 from workbench.web.presenters.case import case_url
+from workbench.web.presenters.queue import viewing
 from workbench.web.presenters.shell import freeze_ids
 from workbench.web.views.parts import freeze_banner
 
@@ -22,7 +27,8 @@ from workbench.web.views.parts import freeze_banner
 @require_GET
 @reads()
 def case(reader: Reader, ref: str) -> HttpResponse:
-    """The page; `act` in the address picks an action."""
+    """The page; `act` in the address picks an action. Whoever opens it is seen by others."""
+    here(person=reader.person, handoff_ref=ref)
     return _page(reader, picture(ref), Wish(pick=reader.request.GET.get("act")))
 
 
@@ -74,6 +80,13 @@ def act(reader: Reader, ref: str) -> HttpResponse:
 @reads()
 def changes(reader: Reader, ref: str) -> HttpResponse:
     """What is new since the version on the page: nothing, the whole case, or around a draft only what is read."""
+    here(person=reader.person, handoff_ref=ref)
+    answer = _news(reader, ref)
+    answer.headers["X-Viewers"] = quote(also_here(reader, ref))
+    return answer
+
+
+def _news(reader: Reader, ref: str) -> HttpResponse:
     asked, seen = reader.request.GET, picture(ref)
     same_freezes = asked.get("freezes", "") in ("", freeze_ids(reader.freezes))
     same_version = str(seen.facts.version) == asked.get("v", "")
@@ -103,7 +116,13 @@ def _page(reader: Reader, seen: Picture, wish: Wish, *, status: int = 200) -> Ht
     shown = context(reader, seen, wish)
     if reader.htmx:
         return part(reader, "handoffs/swap.html", shown, status=status)
+    shown["viewers"] = also_here(reader, seen.handoff.ref)
     return render(reader, "handoffs/case.html", shown, section="queue", status=status)
+
+
+def also_here(reader: Reader, ref: str) -> str:
+    """Who else looks at this case just now, in words."""
+    return viewing(viewers([ref]).get(ref, ()), owner="", reader=reader.actor.id)
 
 
 def _after(reader: Reader, ref: str, result: Result, draft: dict[str, object]) -> Wish:

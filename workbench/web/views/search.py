@@ -31,4 +31,5 @@ def search(reader: Reader) -> HttpResponse:
         except NotFound:
             continue
         return redirect(page, wanted)
-    return redirect(f"{reverse('queue')}?{urlencode({'q': wanted})}" if wanted else "queue")
+    asked = urlencode({"state": "any", "q": wanted})
+    return redirect(f"{reverse('queue')}?{asked}" if wanted else "queue")
