@@ -147,8 +147,8 @@ def queue(
     clock: Clock,
     why_not_many: str = "",
 ) -> Queue:
-    """The page. `why_not_many` is why this reader cannot settle many cases at once. `watching` tells how many steps are being asked about and in how many seconds next; only for an empty
-    view it is asked.
+    """The page. `watching` tells how many steps are being asked about and in how many seconds next; it is asked for an
+    empty view only. `why_not_many` is why this reader cannot settle many cases at once.
     """
     view = asked.view
     tabs = tabs_of(view, saved, tab_counts)
