@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sagas', '0017_a_signature_is_asked_for_out_of_recovery'),
+        ('sagas', '0018_a_compensation_can_be_paused'),
     ]
 
     operations = [
