@@ -25,6 +25,7 @@ PAGES = (
         "/nowhere/",
     ),
     *("/workflows/", "/workflows/orders/", "/tools/", "/tools/send_notice/", "/system/", "{run}"),
+    *("/handoffs/bulk/", "{bulk}"),
 )
 EVERY = os.environ.get("AMENDS_LOOKS") == "all"
 """Set by `make looks`: every page in both lights, both languages. A sample otherwise."""
@@ -37,6 +38,7 @@ SAMPLE = (
     ("maya", "light", "/tools/send_notice/"),
     ("maya", "dark", "/system/"),
     ("maya", "light", "{run}"),
+    ("lin", "dark", "{bulk}"),
 )
 WHOLE = tuple(
     (who, scheme, path) for who in ("maya", "lin") for scheme in ("light", "dark") for path in PAGES
@@ -45,7 +47,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 
 
 def test_b26_no_page_scrolls_sideways_at_320_pixels(
-    open_as: OpenAs, case: str, unknown_notice: RunFacts
+    open_as: OpenAs, case: str, unknown_notice: RunFacts, frozen_list: str
 ) -> None:
     page = open_as("maya", "/handoffs/", **PHONE)
     wide = []
@@ -56,7 +58,7 @@ def test_b26_no_page_scrolls_sideways_at_320_pixels(
             )[0]
             + "//"
             + page.url.split("/")[2]
-            + path.format(case=case, run=f"/runs/{unknown_notice.ref}/")
+            + path.format(case=case, run=f"/runs/{unknown_notice.ref}/", bulk=frozen_list)
         )
         if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             wide.append(path)
@@ -65,9 +67,15 @@ def test_b26_no_page_scrolls_sideways_at_320_pixels(
 
 @pytest.mark.parametrize(("who", "scheme", "path"), WHOLE if EVERY else SAMPLE)
 def test_b25_axe_finds_nothing(
-    open_as: OpenAs, case: str, unknown_notice: RunFacts, who: str, scheme: str, path: str
+    open_as: OpenAs,
+    case: str,
+    unknown_notice: RunFacts,
+    frozen_list: str,
+    who: str,
+    scheme: str,
+    path: str,
 ) -> None:
-    address = path.format(case=case, run=f"/runs/{unknown_notice.ref}/")
+    address = path.format(case=case, run=f"/runs/{unknown_notice.ref}/", bulk=frozen_list)
     page = open_as(who, address, color_scheme=scheme)
     expect(page.get_by_role("main")).to_be_visible()
 

@@ -39,11 +39,14 @@ class Chosen:
 
 
 def freeze_list(*, actor: Actor, person: User | None, verb: str, cases: Sequence[Chosen]) -> str:
-    """Store the list; returns its reference. Raises Refused: who may not, a verb that goes case by case, too many."""
+    """Store the list; returns its reference. Raises Refused, with an entry: who may not, a verb for single cases, too many."""
     roles = frozenset() if person is None else person.current_roles()
     refusal = policies.why_not_permitted(actor=actor, roles=roles, permission=Permission.BULK)
     refusal = refusal or policies.why_not_in_bulk(verb) or _why_too_many(cases)
     if refusal is not None:
+        after = {"asked": f"bulk {verb}"[:80], "code": refusal.code, "sentence": refusal.sentence.plain()}
+        with api.transaction():
+            api.log(name="request.refused", actor=actor, after=after)
         raise Refused(refusal)
     now = api.now()
     possible = dict.fromkeys(policies.IN_BULK, 0)

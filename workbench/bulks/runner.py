@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
+from django.db import DatabaseError
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
@@ -44,7 +45,8 @@ log = structlog.get_logger(__name__)
 LEASE = timedelta(seconds=10)
 TURN_S = 2.0
 """Seconds that one bulk keeps the others waiting at most."""
-WATCHED = 100
+WATCHED = 50
+"""Cases that one look at a bulk reads at most; the others come next."""
 READ_EVERY = timedelta(seconds=1)
 _SELF = f"{os.getpid()}-{secrets.token_hex(4)}"
 
@@ -59,7 +61,16 @@ def go_on(stop: Stop) -> None:
         if stop():
             return
         if _take(ref):
-            _go_on(ref, stop)
+            try:
+                _go_on(ref, stop)
+            except DatabaseError:
+                raise
+            except Exception:
+                # Whatever one is like, the others go on; this one waits for somebody.
+                log.exception("bulk.broken", bulk=ref)
+                _hold(
+                    ref, Sentence(_("Something went wrong here. What was sent is on record with its case."))
+                )
 
 
 def running(refs: Sequence[str]) -> bool:
@@ -216,13 +227,16 @@ def _note(member: BulkMember, result: Result, *, first: bool, queried: int) -> N
 def _watch(row: Bulk) -> None:
     """Look at what was sent wherever something has happened since."""
     now = api.now()
-    sent = list(row.members.filter(state=MemberState.SENT).order_by("ask_at", "position")[:WATCHED])
-    standings = api.standings([member.handoff_ref for member in sent])
-    for member in sent:
-        seq = standings[member.handoff_ref].seq
-        again = member.ask_at is not None and member.ask_at <= now
-        if seq != member.seen_seq or again:
-            _look(row, member, seq)
+    sent = list(row.members.filter(state=MemberState.SENT).order_by("position"))
+    standings = api.standings([member.handoff_ref for member in sent]) if sent else {}
+    changed = [
+        (member, standings[member.handoff_ref].seq)
+        for member in sent
+        if standings[member.handoff_ref].seq != member.seen_seq
+        or (member.ask_at is not None and member.ask_at <= now)
+    ]
+    for member, seq in changed[:WATCHED]:
+        _look(row, member, seq)
 
 
 def _look(row: Bulk, member: BulkMember, seq: int) -> None:

@@ -25,9 +25,10 @@ from workbench.commands._arguments import Arguments, parse_some
 from workbench.commands._command import Command
 from workbench.commands._registry import COMMANDS
 from workbench.commands._result import Order
-from workbench.errors import Answer, Refusal, Refused, Sentence, refusal_of
+from workbench.errors import Answer, Moment, Refusal, Refused, Sentence, refusal_of
 from workbench.models import Preview as StoredPreview
 from workbench.models import User
+from workbench.queries.bulks import behind
 
 LIFE = timedelta(minutes=5)
 
@@ -197,6 +198,15 @@ def why_stale(
     seen = {order.saw_version, preview.run_version if preview else None} - {None, facts.version}
     if not seen:
         return None
+    by = _staleness.bulk_since(facts, preview)
+    if by is not None:
+        text = _("Bulk %(bulk)s of %(who)s went on with this case at %(at)s. Nothing was sent.")
+        parts = {
+            "bulk": behind(by.command_id),
+            "who": by.actor_name,
+            "at": Moment(by.at, facts.now, seconds=True),
+        }
+        return Refusal(answer=Answer.CONFLICT, code="stale", sentence=Sentence(text, parts))
     text = _("This case changed while you were reading. Nothing was sent.")
     return Refusal(answer=Answer.CONFLICT, code="stale", sentence=Sentence(text))
 

@@ -10,6 +10,7 @@ from sagas import api
 from sagas.facts import EntryFacts, RunFacts
 from workbench.commands._result import Change
 from workbench.models import Preview
+from workbench.queries.bulks import behind
 
 MOST, LAST = 20, 3
 
@@ -31,6 +32,13 @@ def changes(facts: RunFacts, preview: Preview | None) -> tuple[Change, ...]:
         return tuple(_entry(entry) for entry in list(_entries(facts.ref, 0))[-LAST:])
     since = list(_entries(facts.ref, preview.seen["seq"]))
     return (*_differences(preview.seen, facts), *(_entry(entry) for entry in since[-MOST:]))
+
+
+def bulk_since(facts: RunFacts, preview: Preview | None) -> EntryFacts | None:
+    """The newest entry that a bulk has left since the author looked; of the last ones where that is not known."""
+    entries = list(_entries(facts.ref, 0 if preview is None else preview.seen["seq"]))[-MOST:]
+    did = (one for one in reversed(entries) if one.actor_kind == "human" and one.name != "command.refused")
+    return next((one for one in did if behind(one.command_id)), None)
 
 
 def _entries(run_ref: str, after_seq: int) -> Iterator[EntryFacts]:
@@ -74,5 +82,10 @@ def _claim(facts: RunFacts) -> str:
 
 def _entry(entry: EntryFacts) -> Change:
     return Change(
-        kind="entry", what=entry.name, saw=entry.source, now=entry.target, by=entry.actor_name, at=entry.at
+        kind="entry", what=entry.name, saw=entry.source, now=entry.target, by=_by(entry), at=entry.at
     )
+
+
+def _by(entry: EntryFacts) -> str:
+    ref = behind(entry.command_id)
+    return f"{entry.actor_name} ({ref})" if ref else entry.actor_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,7 @@ from workbench.models.bulk import ENDED, UNDER_WAY, BulkState, MemberState
 __all__ = ["ENDED", "UNDER_WAY", "BulkFacts", "BulkState", "MemberFacts", "MemberState"]
 
 RECENT = 20
+_MEMBER = re.compile(r"(BK-[0-9a-f]{8})\.[0-9]+")
 CHUNK = 200
 
 
@@ -84,6 +86,12 @@ class MemberFacts:
     stays: Sequence[str] = ()
     disposition: str = ""
     run_state: str = ""
+
+
+def behind(command_id: str) -> str:
+    """The bulk that a command came from, by its id; "" for every other command."""
+    found = _MEMBER.fullmatch(command_id)
+    return "" if found is None else found[1]
 
 
 def bulk(ref: str) -> BulkFacts:

@@ -24,6 +24,11 @@ def cases(number: int) -> list[RunFacts]:
     return found
 
 
+def attempts(run: RunFacts) -> int:
+    """How often the notice of a case was sent so far."""
+    return len(api.run_facts(run.ref).action("send_notice").attempts)
+
+
 def chosen(facts: Sequence[RunFacts]) -> list[Chosen]:
     return [Chosen(handoff_ref=ref_of(one), version=one.version) for one in facts]
 
@@ -74,8 +79,3 @@ def states(ref: str) -> list[MemberState]:
 
 def members(ref: str) -> list[MemberFacts]:
     return list(bulks.every_member(ref))
-
-
-def entries(name: str) -> list[Any]:
-    """Entries of this name that belong to no run."""
-    return [one for one in api.entries("") if one.name == name]

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from sagas.facts import EntryFacts
+from workbench.queries.bulks import behind
 from workbench.web.presenters import marks, text, words
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.words import Words
@@ -264,7 +265,7 @@ def told(entry: EntryFacts, *, reader: str, clock: Clock) -> Told:
         quote=text.inert(said, 2000) if said and entry.actor_kind != "system" else None,
         detail=text.inert(said, 300) if said and entry.actor_kind == "system" else None,
         times="",
-        saw="" if entry.saw_version is None else _("saw version {n}").format(n=entry.saw_version),
+        saw=_saw(entry),
         number=_("entry {n}").format(n=f"{entry.id:,}"),
         name=entry.name,
         person=person,
@@ -322,3 +323,11 @@ def trail_summary(count: int) -> str:
     return ngettext("{n} entry, it cannot be edited.", "{n} entries, none can be edited.", count).format(
         n=count
     )
+
+
+def _saw(entry: EntryFacts) -> str:
+    """The version that its author had before them, and the bulk that the case was one of."""
+    parts = [] if entry.saw_version is None else [_("saw version {n}").format(n=entry.saw_version)]
+    ref = behind(entry.command_id)
+    parts += [_("in bulk {ref}").format(ref=ref)] if ref else []
+    return " · ".join(parts)
