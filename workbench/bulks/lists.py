@@ -39,7 +39,7 @@ class Chosen:
 
 
 def freeze_list(*, actor: Actor, person: User | None, verb: str, cases: Sequence[Chosen]) -> str:
-    """Store the list; returns its reference. Raises Refused, with an entry: who may not, a verb for single cases, too many."""
+    """Store the list; returns its reference. Raises Refused, with an entry: no right, verb or number for it."""
     roles = frozenset() if person is None else person.current_roles()
     refusal = policies.why_not_permitted(actor=actor, roles=roles, permission=Permission.BULK)
     refusal = refusal or policies.why_not_in_bulk(verb) or _why_too_many(cases)
