@@ -186,10 +186,19 @@ def _changes(
 
 
 def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:
-    """Ask the tool's own status query; a reference that differs from the one it names is disproved."""
+    """Ask the tool's own status query; a reference that differs from the one it names is disproved.
+
+    A tool without one is read under the reference, where its contract says how.
+    """
     action = next((a for a in planner.current(facts) if a.step == step), None)
     if action is not None and action.state is not ActionState.UNKNOWN:
         return _verify_compensation(facts, action, world)
+    if (
+        action is not None
+        and action.contract.status_query is None
+        and action.contract.by_reference is not None
+    ):
+        return _verify_by_reference(facts, action, reference, world)
     query = action.contract.status_query if action is not None else None
     if action is None or query is None:
         return Looked(verb="resolve_happened", step=step, detail="There is no read that could prove it.")
@@ -219,6 +228,27 @@ def _verify(facts: RunFacts, step: str, reference: str, world: World) -> Looked:
         reference=answer.reference,
         detail="" if same else f"{contract.tool} names another reference, {answer.reference}",
         body=answer.result,
+    )
+
+
+def _verify_by_reference(facts: RunFacts, action: ActionFacts, reference: str, world: World) -> Looked:
+    """Read what a person found under its reference; what is not this call's is disproved."""
+    condition = action.contract.by_reference
+    if condition is None or not condition.read:
+        return Looked(
+            verb="resolve_happened", step=action.step, detail="There is no read that could prove it."
+        )
+    names = {**scope(facts, action), "args": action.args, "key": action.key, "reference": reference}
+    reads = {condition.read: pinned(facts.definition_id, condition.read)[1]}
+    seen = look_at(condition, world, reads, names, time_limit_s=TIME_LIMIT_S)
+    ours = seen.met is True
+    return Looked(
+        verb="resolve_happened",
+        step=action.step,
+        verified=seen.met,
+        reference=reference if ours else "",
+        detail="" if ours else seen.detail,
+        body=seen.body if ours else None,
     )
 
 

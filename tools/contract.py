@@ -315,7 +315,9 @@ class Contract:
     """The rules of one tool, versioned, immutable once published; `digest` covers all of it (S0-26, S1-5).
 
     `reference` and `echo` point into the result: at the provider's reference and at our own key sent back.
-    `succeeded_when` is a condition on a 2xx body; without it the schema alone decides.
+    `succeeded_when` is a condition on a 2xx body; without it the schema alone decides. `by_reference` reads a thing
+    under the `reference` that a person found outside and says whether it is this call's: what a tool that cannot be
+    asked by key or nature offers instead of a status query.
     """
 
     tool: str
@@ -342,6 +344,7 @@ class Contract:
     items: Items | None = None
     callback: Callback | None = None
     status_query: StatusQuery | None = None
+    by_reference: Condition | None = None
     prior_state: PriorState | None = None
     compensation: Compensation | None = None
     escalation: Escalation = field(default_factory=Escalation)

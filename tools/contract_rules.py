@@ -19,6 +19,7 @@ from tools.url_templates import PLACEHOLDER
 
 _CALL_SOURCES = frozenset({"args", "key"})
 _ASK_SOURCES = frozenset({"args", "key", "forward_key", "run", "prior"})
+_FOUND_SOURCES = _ASK_SOURCES | {"reference"}
 _LATER_SOURCES = _ASK_SOURCES | {"result"}
 _READ_SOURCES = _LATER_SOURCES | {"answer"}
 _REFUSALS = frozenset({ErrorClass.VALIDATION, ErrorClass.PERMISSION, ErrorClass.REFUSED})
@@ -300,6 +301,8 @@ def _bound_places(document: Json) -> Iterator[tuple[Path, frozenset[str]]]:
     for path in condition_paths(document):
         yield (*path, "args"), _LATER_SOURCES
         yield (*path, "value"), _READ_SOURCES
+    yield ("by_reference", "args"), _FOUND_SOURCES
+    yield ("by_reference", "value"), _FOUND_SOURCES | {"answer"}
 
 
 def condition_paths(document: Json) -> Iterator[Path]:

@@ -178,6 +178,7 @@ def _contract(document: Json) -> Contract:
         items=_with(Items, given["items"], states=_meanings) if "items" in given else None,
         callback=_with(Callback, given["callback"], states=_meanings) if "callback" in given else None,
         status_query=_status_query(given.get("status_query")),
+        by_reference=_condition(given.get("by_reference")),
         prior_state=PriorState(**given["prior_state"]) if "prior_state" in given else None,
         compensation=_compensation(given.get("compensation")),
         escalation=Escalation(**given.get("escalation", {})),

@@ -314,6 +314,7 @@ CONTRACT_SCHEMA: Json = {
                 },
                 "how to ask whether a call took effect",
             ),
+            "by_reference": _CONDITION,
             "prior_state": _object(
                 ["tool", "args"],
                 {

@@ -115,12 +115,13 @@ class CommandDesk:
         if handoff.state == HandoffState.CLAIMED:
             self.release()
 
-    def refuse(self, verb: str, code: str, sentence: str) -> None:
+    def refuse(self, verb: str, code: str, sentence: str, *, step: str = "") -> None:
         """Leave the entry of a refused command; nothing else changes, the version included."""
         self._desk.say(
             "command.refused",
             aside=True,
             actor=self._actor,
+            step=step,
             after={"verb": verb, "code": code, "said": sentence},
         )
 

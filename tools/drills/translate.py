@@ -241,6 +241,15 @@ def _do_contract(
             document["callback"] = _callback()
     if step.status_query != "none":
         document["status_query"] = _status_query(names, step)
+    elif step.read_by_ref:
+        document["by_reference"] = {
+            "text": "what stands under the reference is this call's",
+            "read": names.call(step, "query"),
+            "args": {"about": _part(step, "/about"), "ref": {"from": "reference"}},
+            "pointer": "/about",
+            "operator": "equals",
+            "value": _part(step, "/about"),
+        }
     if step.compensation is not None:
         document["compensation"] = _compensation(names, step, step.compensation)
     return document
@@ -416,7 +425,7 @@ def _status_contract(*, names: Names, step: Step, version: int, gated: frozenset
         "result_schema": {
             "type": "object",
             "required": ["state"],
-            "properties": {"state": {"type": "string"}, "ref": {"type": "string"}},
+            "properties": {"about": {}, "state": {"type": "string"}, "ref": {"type": "string"}},
         },
         "idempotency": {"support": "none"},
         "retry": _retry(2, 0.2, safe=True),

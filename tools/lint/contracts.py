@@ -51,6 +51,8 @@ def _leans_on_known_tools(contract: Contract, contracts: Contracts) -> Iterator[
     query, prior, compensation = contract.status_query, contract.prior_state, contract.compensation
     if query is not None:
         yield from _reads("status_query", contract, query.tool, query.args, contracts)
+    if contract.by_reference is not None:
+        yield from faults_of_condition("by_reference", contract.tool, contract.by_reference, contracts, None)
     if prior is not None:
         yield from _reads("prior_state", contract, prior.tool, prior.args, contracts)
         if prior.version and prior.tool in contracts:

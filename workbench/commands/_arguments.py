@@ -93,6 +93,11 @@ class StepReasonArguments(StepArguments, ReasonArguments):
     """For writes on one step."""
 
 
+def step_of(parsed: object) -> str:
+    """The step that arguments are about; "" where they are about none."""
+    return parsed.step if isinstance(parsed, StepArguments) else ""
+
+
 def fields_of(arguments: type[Arguments]) -> tuple[ArgumentField, ...]:
     """The fields in the order of a form; the reason comes last."""
     found = [

@@ -26,7 +26,7 @@ from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
 from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim, people
-from workbench.commands._arguments import Arguments, parse
+from workbench.commands._arguments import Arguments, parse, step_of
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._receipts import StillRunning
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
@@ -156,7 +156,7 @@ def _transact(
             judged = _judge(command, actor, roles, order, parsed, desk, looked)
             if judged is not None:
                 refusal, changed = judged
-                desk.refuse(order.verb, refusal.code, refusal.sentence.plain())
+                desk.refuse(order.verb, refusal.code, refusal.sentence.plain(), step=step_of(parsed))
                 reads = policies.sees_all_runs(actor=actor, roles=roles)
                 return refused(order, refusal, facts=desk.facts if reads else None, changed=changed)
             _run(command, order, parsed, desk, looked)
