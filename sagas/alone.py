@@ -14,6 +14,7 @@ from django.db import OperationalError, connection
 from sagas import executor, faultpoints, relay
 from sagas.ledger import advance, workers
 from sagas.models import Run
+from sagas.rows import fetch
 from sagas.states import RunState
 from sagas.sweep import Recovery
 from sagas.tx import retrying
@@ -44,7 +45,7 @@ class Alone:
         """Claim this run and drive it until nothing is to be done. False: it is not due, or somebody holds it."""
         if not self.owner or not workers.beat(self.owner):
             self.reborn()
-        run_id = Run.objects.values_list("pk", flat=True).get(ref=run_ref)
+        run_id = fetch(Run, "WHERE ref = %s", [run_ref])[0].pk
         try:
             claimed = retrying(lambda: advance.claim_run(run_id, self.owner))
         except OperationalError:

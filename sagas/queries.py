@@ -43,6 +43,7 @@ from sagas.models import (
 from sagas.picture import run_facts, with_history, without_secrets
 from sagas.published import contract_by_id
 from sagas.readings import TrailState
+from sagas.rows import fetch
 from sagas.states import HandoffState, PermitState, ProposalState
 
 CAP = 1000
@@ -54,10 +55,10 @@ def facts_of_run(run_ref: str, *, unmasked: bool = False) -> RunFacts:
 
     Raises `NotFound`.
     """
-    run = Run.objects.filter(ref=run_ref).first()
-    if run is None:
+    found = fetch(Run, "WHERE ref = %s", [run_ref])
+    if not found:
         raise NotFound("run", run_ref)
-    facts = _picture(run, None)
+    facts = _picture(found[0], None)
     return facts if unmasked else without_secrets(facts)
 
 
@@ -69,9 +70,12 @@ def facts_of_handoff(handoff_ref: str) -> RunFacts:
     return without_secrets(_picture(handoff.run, handoff.pk))
 
 
+_OF_RUN = "WHERE run_id = %s ORDER BY id"
+
+
 def _picture(run: Run, handoff_id: int | None) -> RunFacts:
     now, freezes, *_ = in_force()
-    handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
+    handoffs = fetch(Handoff, _OF_RUN, [run.pk])
     if handoff_id is not None:
         # A closed handoff is asked for by name: nothing else may lead the picture then.
         asked = next(row for row in handoffs if row.pk == handoff_id)
@@ -81,13 +85,13 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
         ]
     facts = run_facts(
         run,
-        Action.objects.filter(run=run).order_by("position", "id"),
-        Compensation.objects.filter(run=run).order_by("id"),
+        fetch(Action, "WHERE run_id = %s ORDER BY position, id", [run.pk]),
+        fetch(Compensation, _OF_RUN, [run.pk]),
         handoffs,
         freezes,
         now,
-        Permit.objects.filter(run=run).order_by("id"),
-        Proposal.objects.filter(run=run, state=ProposalState.OPEN),
+        fetch(Permit, _OF_RUN, [run.pk]),
+        fetch(Proposal, "WHERE run_id = %s AND state = %s", [run.pk, ProposalState.OPEN.value]),
     )
     if run.parent_id is not None:
         facts = replace(facts, parent_ref=Run.objects.values_list("ref", flat=True).get(pk=run.parent_id))
@@ -97,8 +101,8 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
     facts = replace(facts, remedies=tuple(remedies))
     return with_history(
         facts,
-        Attempt.objects.filter(run=run).order_by("id"),
-        Evidence.objects.filter(run_id=run.pk).order_by("id"),
+        fetch(Attempt, _OF_RUN, [run.pk]),
+        fetch(Evidence, _OF_RUN, [run.pk]),
     )
 
 

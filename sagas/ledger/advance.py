@@ -41,6 +41,7 @@ from sagas.orders import (
     Waiting,
 )
 from sagas.reasons import Reason
+from sagas.rows import add
 from sagas.states import ActionState, CompensationState, Direction, Machine
 from sagas.tx import durable, lock_freeze_shared
 from tools.bindings import Unbindable, bind
@@ -330,6 +331,11 @@ def _carry_out(desk: Desk, claim: Claim, decision: planner.Decision) -> Call | A
     return None
 
 
+def _attempt(desk: Desk, claim: Claim, number: int, **about: Json) -> int:
+    made = {"run_id": desk.run.pk, "number": number, "owner": claim.owner, "fence": claim.fence}
+    return add(Attempt, {**made, "sent_at": desk.now, **about})
+
+
 # --- Forward ----------------------------------------------------------------------------------------------------
 
 
@@ -428,15 +434,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call | None:
         in_doubt=action.in_doubt or verb == "repeat",
     )
     batch.mark_sent(desk, items)
-    attempt = Attempt.objects.create(
-        run=desk.run,
-        action=action,
-        number=number,
-        items=[item.item for item in items],
-        owner=claim.owner,
-        fence=claim.fence,
-        sent_at=desk.now,
-    )
+    attempt_id = _attempt(desk, claim, number, action_id=action.pk, items=[item.item for item in items])
     headers = {"Amends-Fence": str(claim.fence)}
     if contract.callback is not None and contract.callback.header and settings.CALLBACK_URL:
         headers[contract.callback.header] = f"{settings.CALLBACK_URL.rstrip('/')}/{contract.tool}"
@@ -445,7 +443,7 @@ def _send(desk: Desk, claim: Claim, action: Action, verb: str) -> Call | None:
     return Call(
         action_id=action.pk,
         compensation_id=None,
-        attempt_id=attempt.pk,
+        attempt_id=attempt_id,
         contract=contract,
         args=args,
         key=key,
@@ -595,20 +593,12 @@ def _send_compensation(desk: Desk, claim: Claim, action: Action) -> Call | None:
         sent_at=desk.now,
         due_at=None,
     )
-    attempt = Attempt.objects.create(
-        run=desk.run,
-        action=action,
-        compensation=compensation,
-        number=number,
-        owner=claim.owner,
-        fence=claim.fence,
-        sent_at=desk.now,
-    )
+    attempt_id = _attempt(desk, claim, number, action_id=action.pk, compensation_id=compensation.pk)
     verify = declared.verify if declared else None
     return Call(
         action_id=action.pk,
         compensation_id=compensation.pk,
-        attempt_id=attempt.pk,
+        attempt_id=attempt_id,
         contract=desk.contract(compensation),
         args=compensation.args,
         key=compensation.key,

@@ -26,6 +26,7 @@ from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Proposal
 from sagas.picture import run_facts
 from sagas.published import contract_by_id, definition_by_id, pinned
 from sagas.reasons import Reason
+from sagas.rows import add, change, fetch
 from sagas.states import (
     FINAL_RUN_STATES,
     ActionState,
@@ -539,22 +540,22 @@ class Desk:
             "quarantined_at": run.quarantined_at,
             "finished_at": run.finished_at,
         }
-        if Run.objects.filter(pk=run.pk, version=self.seen_version).update(**changes) != 1:
+        if change(Run, changes, "id = %s AND version = %s", [run.pk, self.seen_version]) != 1:
             raise ClaimLost(f"{run.ref} changed under its own lock")
         faultpoints.reach("desk.fetched", run=run.ref)
         if run.seq > self._first_seq:
-            Outbox.objects.create(run_id=run.pk, seq_from=self._first_seq + 1, seq_to=run.seq)
+            add(Outbox, {"run_id": run.pk, "seq_from": self._first_seq + 1, "seq_to": run.seq})
 
     def _write_rows(self) -> None:
         """Write entries, then the rows that they speak of: the guard asks for the entry when a row changes."""
         with connection.cursor() as cursor:
             entries.insert(cursor, self._entries)
         self._entries.clear()
-        for rows, columns, version in _alike(self._updates):
-            kind = type(rows[0])
-            updated = kind.objects.filter(pk__in=[row.pk for row in rows], version=version).update(**columns)
-            if updated != len(rows):
-                raise ClaimLost(f"{rows[0]} changed under the run's lock")
+        for alike, columns, version in _alike(self._updates):
+            ids = [row.pk for row in alike]
+            updated = change(type(alike[0]), columns, "id = ANY(%s) AND version = %s", [ids, version])
+            if updated != len(alike):
+                raise ClaimLost(f"{alike[0]} changed under the run's lock")
         self._updates.clear()
 
     def _step_of(self, row: Row) -> str:
@@ -640,11 +641,11 @@ def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[
 def load(run: Run, *, author: Author | None = None, whole: bool = True) -> Desk:
     """A run whose lock is held with all of its rows, or with those that the next decision needs."""
     now, freezes, gated, withdrawn = in_force()
-    rows = window.everything(run) if whole else window.for_decision(run)
-    compensations = {row.action_id: row for row in rows.compensations}
-    handoffs = list(Handoff.objects.filter(run=run).order_by("id"))
+    found = window.everything(run) if whole else window.for_decision(run)
+    compensations = {row.action_id: row for row in found.compensations}
+    handoffs = fetch(Handoff, "WHERE run_id = %s ORDER BY id", [run.pk])
     desk = Desk(
-        run, rows.actions, compensations, handoffs, rows.permits, freezes, now, author, whole=rows.whole
+        run, found.actions, compensations, handoffs, found.permits, freezes, now, author, whole=found.whole
     )
     if any(row.state != HandoffState.RESOLVED for row in handoffs):
         desk.proposals = list(Proposal.objects.filter(run=run, state=ProposalState.OPEN))
@@ -660,7 +661,7 @@ def opened(run_id: int, *, author: Author | None = None, whole: bool = True) -> 
     `whole` False: only what the next decision needs. Raises `NotFound`.
     """
     lock_freeze_shared()
-    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
-    if run is None:
+    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])
+    if not locked:
         raise NotFound("run", str(run_id))
-    yield load(run, author=author, whole=whole)
+    yield load(locked[0], author=author, whole=whole)

@@ -24,6 +24,7 @@ from sagas.ledger.evidence import Proof
 from sagas.models import Action, Attempt
 from sagas.orders import Answered, PriorRead, Queried
 from sagas.reasons import Reason
+from sagas.rows import change
 from sagas.states import ActionState, CompensationState, Direction
 from tools.bindings import Unbindable, bind
 from tools.canonical import fingerprint
@@ -61,14 +62,15 @@ def _each(desk: Desk, whole: Action, items: list[Action], outcome: Outcome) -> N
 
 def _end_attempt(desk: Desk, seen: Answered) -> None:
     outcome = seen.outcome
-    Attempt.objects.filter(pk=seen.call.attempt_id, finished_at=None).update(
-        finished_at=desk.now,
-        answer=outcome.kind.value,
-        error_class=(outcome.error_class or ""),
-        detail=short(outcome.detail),
-        status=outcome.status,
-        duration_ms=outcome.duration_ms,
-    )
+    ended = {
+        "finished_at": desk.now,
+        "answer": outcome.kind.value,
+        "error_class": (outcome.error_class or ""),
+        "detail": short(outcome.detail),
+        "status": outcome.status,
+        "duration_ms": outcome.duration_ms,
+    }
+    change(Attempt, ended, "id = %s AND finished_at IS NULL", [seen.call.attempt_id])
 
 
 def _forward(desk: Desk, action: Action, outcome: Outcome) -> None:

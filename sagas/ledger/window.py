@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Q
 
 from sagas.models import Action, Compensation, Permit, Run
 from sagas.published import contract_by_id, definition_by_id, effective_contracts
+from sagas.rows import fetch
 from sagas.states import ActionState, Direction
 from tools.bindings import sources
 from tools.contract import Json, Who
@@ -89,18 +89,19 @@ def further(run: Run, known: Iterable[int]) -> Rows:
 
 def everything(run: Run) -> Rows:
     """Every row of a run: what its end and a person's view are made from."""
-    compensations = list(Compensation.objects.filter(run=run).order_by("id"))
-    actions = list(Action.objects.filter(run=run).order_by("position", "id"))
+    compensations = fetch(Compensation, "WHERE run_id = %s ORDER BY id", [run.pk])
+    actions = fetch(Action, "WHERE run_id = %s ORDER BY position, id", [run.pk])
     signed = _signed(actions, compensations)
-    permits = list(Permit.objects.filter(run=run).order_by("id")) if signed else []
+    permits = fetch(Permit, "WHERE run_id = %s ORDER BY id", [run.pk]) if signed else []
     return Rows(actions=actions, compensations=compensations, permits=permits, whole=True)
 
 
 def values(run: Run, steps: Iterable[str]) -> dict[str, Json]:
     """What bindings may read of other steps, by the names of their sources."""
-    rows = Action.objects.filter(run=run, step__in=list(steps), item="").exclude(state=ActionState.SUPERSEDED)
+    others = Action.objects.filter(run=run, step__in=list(steps), item="")
+    others = others.exclude(state=ActionState.SUPERSEDED)
     found: dict[str, Json] = {}
-    for step, result, args, prior in rows.values_list("step", "result", "args", "prior_state"):
+    for step, result, args, prior in others.values_list("step", "result", "args", "prior_state"):
         found |= values_of(step, result, args, prior)
     return found
 
@@ -137,16 +138,20 @@ def _ids(run: Run, parts: list[str], *, known: Iterable[int]) -> list[int]:
 
 def _read(run: Run, ids: list[int]) -> Rows:
     """These rows with what belongs to them: the parts of a call over many are read with it, and it with its parts."""
-    actions = list(Action.objects.filter(pk__in=ids))
+    actions = fetch(Action, "WHERE id = ANY(%s)", [ids])
     wholes = {row.parent_id for row in actions if row.parent_id is not None}
     wholes |= {row.pk for row in actions if row.parent_id is None and _has_parts(run, row)}
     if wholes:
-        actions = list(Action.objects.filter(Q(pk__in=ids) | Q(pk__in=wholes) | Q(parent__in=wholes)))
+        actions = fetch(Action, "WHERE id = ANY(%s) OR parent_id = ANY(%s)", [[*ids, *wholes], list(wholes)])
     actions.sort(key=lambda row: (row.position, row.pk))
     read = [row.pk for row in actions]
-    compensations = list(Compensation.objects.filter(action__in=read).order_by("id"))
+    compensations = fetch(Compensation, "WHERE action_id = ANY(%s) ORDER BY id", [read])
     signed = _signed(actions, compensations)
-    permits = list(Permit.objects.filter(run=run, action__in=read).order_by("id")) if signed else []
+    permits = (
+        fetch(Permit, "WHERE run_id = %s AND action_id = ANY(%s) ORDER BY id", [run.pk, read])
+        if signed
+        else []
+    )
     return Rows(actions=actions, compensations=compensations, permits=permits, whole=False)
 
 

@@ -112,8 +112,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "a run is changed without its lock",
         "rivals",
         _DESK,
-        "    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()\n",
-        "    run = Run.objects.filter(pk=run_id).first()\n",
+        '    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])\n',
+        '    locked = fetch(Run, "WHERE id = %s", [run_id])\n',
     ),
     _mutant(
         "action_before_run",
@@ -121,9 +121,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a command locks the actions before their run",
         "rivals",
         _DESK,
-        "    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()\n",
+        '    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])\n',
         "    list(Action.objects.select_for_update(no_key=True).filter(run_id=run_id).order_by('id'))\n"
-        "    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()\n",
+        '    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])\n',
     ),
     # --- Sending
     _mutant(
@@ -332,7 +332,7 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit(
                 file=_PLANNER,
                 old="    if facts.direction is Direction.FORWARD:\n        return _forward(",
-                new="    going = any(action.state is ActionState.NOT_STARTED for action in actions)\n"
+                new="    going = any(a.state in (ActionState.NOT_STARTED, ActionState.PREPARED) for a in actions)\n"
                 "    if going or facts.direction is Direction.FORWARD:\n        return _forward(",
             ),
         ),
@@ -364,6 +364,29 @@ MUTANTS: tuple[Mutant, ...] = (
         "workbench/policies.py",
         "    for one, name in requesters:\n        if one == actor_id:\n",
         "    for one, name in requesters[:0]:\n        if one == actor_id:\n",
+    ),
+    Mutant(
+        name="signature_used_twice",
+        id="M15",
+        says="a signature that was used up is good for another call",
+        scene="signed",
+        edits=(
+            Edit(
+                file="sagas/ledger/verbs.py",
+                old="            if compensation.state == CompensationState.DUE and compensation.who == Who.APPROVAL:\n",
+                new="            if compensation.state is None and compensation.who == Who.APPROVAL:\n",
+            ),
+            Edit(
+                file=_PLANNER,
+                old="            return None if repeated and _still_covers(facts, permit) else ask\n",
+                new="            return None\n",
+            ),
+            Edit(
+                file=_APPROVALS,
+                old="    return permit.state == PermitState.CONSUMED and row.attempts_used + row.refusals > 0\n",
+                new="    return permit.state == PermitState.CONSUMED and row is not None\n",
+            ),
+        ),
     ),
     Mutant(
         name="signature_never_expires",

@@ -80,6 +80,8 @@ def throttled(scene: Scene) -> None:
     )
     scene.settle()
     scene.must(scene.facts(ref).state.value == "completed", f"throttled, it became {scene.facts(ref).state}")
+    used = scene.facts(ref).action("reserve_stock").attempts_used
+    scene.must(used == 1, f"what was throttled used up {used} attempts")
 
 
 def zombie(scene: Scene) -> None:
@@ -159,14 +161,21 @@ def late_byte(scene: Scene) -> None:
 
 
 def prior_state(scene: Scene) -> None:
-    """A device is changed; the state before is read before, and never again after the call."""
-    scene.start(
+    """A ticket is changed; the state before is read before, and never again after the call, however old it is by then."""
+    ref = scene.start(
         "ticket_change_notice",
         7_000_081,
         {"tool": "change_ticket", "mode": "no_answer", "attempts": [1]},
         given=_ticket_change(7_000_081),
     )
+    lost = _drive_until_unknown(scene, ref, "change_ticket")
+    scene.forward(lost.contract.prior_state.max_age_s + 30 if lost.contract.prior_state else 0)
     scene.settle()
+    action = scene.facts(ref).action("change_ticket")
+    scene.must(
+        action.prior_read_at and action.prior_read_at <= action.attempts[0].sent_at,
+        "the state before a call was read again after it was sent",
+    )
 
 
 def _ticket_change(number: int) -> Json:

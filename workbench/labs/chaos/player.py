@@ -81,10 +81,14 @@ class Player:
                 self._live(cell, about, ref)
         else:
             struck = self._in_child(strike.plan(), lambda: self._live(cell, about, ref))
+            # Whoever was told that the run has started does not ask for it again.
+            asked_again = strike.point.startswith("start.")
             if strike.again:
                 self._put_forward(_AFTER_LEASE_S)
-                struck &= self._in_child(strike.plan_again(), lambda: self._recover(cell, about, ref))
-        self._recover(cell, about, ref)
+                struck &= self._in_child(
+                    strike.plan_again(), lambda: self._recover(cell, about, ref, asked_again)
+                )
+            self._recover(cell, about, ref, asked_again)
         try:
             facts = api.run_facts(ref)
         except NotFound:
@@ -119,18 +123,23 @@ class Player:
 
     def _live(self, cell: Cell, about: str, ref: str) -> None:
         """Start the run and drive it to its rest, as a worker does."""
-        given = {f"s{number}": slot_of(about, number) for number in range(1, cell.steps + cell.back + 1)}
-        api.start_run(actor=AGENT, definition=cell.workflow, input=given, start_key=about)
+        self._start(cell, about)
         self._drive(cell, ref)
 
-    def _recover(self, cell: Cell, about: str, ref: str) -> None:
+    def _start(self, cell: Cell, about: str) -> None:
+        given = {f"s{number}": slot_of(about, number) for number in range(1, cell.steps + cell.back + 1)}
+        api.start_run(actor=AGENT, definition=cell.workflow, input=given, start_key=about)
+
+    def _recover(self, cell: Cell, about: str, ref: str, asked_again: bool) -> None:
         """What comes after a death: the lease runs out, the dead are buried, the caller and the work come again."""
         standing = alone.standing(ref)
         if standing is not None and standing.state in FINAL_RUN_STATES and not standing.owner:
             return
         self._put_forward(_AFTER_LEASE_S)
         self._undertaker.look()
-        self._live(cell, about, ref)
+        if standing is None or asked_again:
+            self._start(cell, about)
+        self._drive(cell, ref)
 
     def _drive(self, cell: Cell, ref: str) -> None:
         """Step the run and put the clocks forward until it is at its end, or with a person and quiet."""
@@ -152,7 +161,12 @@ class Player:
                 if standing.due_in_s is None or with_a_person > TURNS_WITH_A_PERSON:
                     return
             stride = _STRIDE_S if standing.due_in_s is None else standing.due_in_s + 0.001
-            self._put_forward(min(stride, _STRIDE_S) if cell.kind == "later" else stride)
+            if cell.kind == "later":
+                self._put_forward(min(stride, _STRIDE_S))
+                continue
+            self._put_forward(stride)
+            if standing.due_in_s is not None:
+                self._worker.step(ref)
 
     def _put_forward(self, seconds: float) -> None:
         """Make it later here and outside; what the world has to say by then is delivered."""
