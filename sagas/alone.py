@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from sagas import executor, faultpoints, relay
+from sagas import executor, faultpoints, reconcile, relay
 from sagas.ledger import advance, workers
 from sagas.models import Run
 from sagas.rows import fetch
@@ -95,3 +95,12 @@ def relay_all(tell: Callable[[str], None]) -> None:
     """Publish what is pending, the id of each event told in its turn."""
     while relay.relay_once(lambda event: tell(event.id)):
         pass
+
+
+def compare() -> None:
+    """Compare the record with the outside, whatever changed since the last time."""
+    world = World(settings.TOOL_SYSTEMS)
+    try:
+        reconcile.reconcile(world)
+    finally:
+        world.close()

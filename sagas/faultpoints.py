@@ -94,6 +94,7 @@ _COMMITS = (
     ("callback", "CP-W2", "CP-W2", "CP-W2", "an answer from outside"),
     ("relay", "CP-R2", "CP-R2", "CP-R2", "which events are published"),
     ("sweep", "CP-S1", "CP-S1", "CP-S1", "that a dead worker's run is free"),
+    ("reconcile", "CP-Q3", "CP-Q3", "CP-Q3", "that the outside says otherwise than the record"),
     ("publish", "CP-D1", "CP-D1", "CP-D1", "a contract or a definition"),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from sagas import entries, faultpoints, planner
 from sagas.facts import ActionFacts, RunFacts
 from sagas.ledger.desk import opened
 from sagas.looking import look_at
-from sagas.models import Finding, Reconciliation, Run
+from sagas.models import Entry, Finding, Reconciliation, Run
 from sagas.previews import scope
 from sagas.published import pinned
 from sagas.queries import facts_of_run, now
@@ -35,6 +35,7 @@ log = structlog.get_logger(__name__)
 
 EVERY = timedelta(hours=1)
 LOCK = 0x5EC0
+_DRIFT = "reconciliation.drift"
 MOST_RUNS = 5000
 PAUSE_S = 0.005
 """Seconds between two reads, so that a pass is never a storm."""
@@ -256,10 +257,19 @@ def _raise_drift(facts: RunFacts, action: ActionFacts, detail: str) -> None:
             for one in desk.handoffs
         ):
             return  # somebody has settled this very contradiction
-        if (desk.linked_handoff if linked else desk.handoff) is None:
+        stands = desk.linked_handoff if linked else desk.handoff
+        if stands is not None and _told(desk.run, row.step, detail):
+            return  # a person has it already; the pass that said so did not come to its end
+        faultpoints.mark("reconcile", run=facts.ref, tool=row.tool)
+        if stands is None:
             desk.hand_over(
                 Reason.LATE_FACT, action=row, detail=detail, actor=entries.VALIDATOR, linked=linked
             )
-        desk.say("reconciliation.drift", actor=entries.VALIDATOR, step=row.step, reason=detail[:2000])
+        desk.say(_DRIFT, actor=entries.VALIDATOR, step=row.step, reason=detail[:2000])
         desk.due_at = desk.run.due_at
         desk.close(release=False)
+
+
+def _told(run: Run, step: str, detail: str) -> bool:
+    said = Entry.objects.filter(run_id=run.pk, name=_DRIFT, step=step, reason=detail[:2000])
+    return said.exists()

@@ -65,7 +65,9 @@ def strikes(cell: Cell, reached: Sequence[Reached]) -> Iterator[Strike]:
         if is_own:
             counted[point, cell.tool] += 1
             if counted[point, cell.tool] == 1:
-                yield from _with_again(cell, Strike(point=point, tool=cell.tool, direction=direction))
+                # A place that says nothing of a direction is found without one.
+                said = about.get("direction", "")
+                yield from _with_again(cell, Strike(point=point, tool=cell.tool, direction=said))
         elif not about.get("tool") and first <= place <= last:
             yield Strike(point=point, nth=counted[point, ""])
 

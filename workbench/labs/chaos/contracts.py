@@ -16,6 +16,8 @@ LIMIT_S = 3.0
 PATIENT_S = 10.0
 SETTLE_S = 1.0
 PLAIN = "plain"
+SIGNED = "place_signed"
+"""As of the kind `natural`, and each call wants a person's signature."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,7 @@ def documents() -> Iterator[Json]:
     yield _read("find_placement", "/placements", ("placement", "key", "about"))
     yield _read("find_lifting", "/liftings", ("key", "about"))
     yield _read("find_job", "/jobs", ("job", "key", "about"), system="jobs")
+    yield {**_place(KIND["natural"]), "tool": SIGNED, "require_confirmation": True}
     for kind in (_PLAIN, *KINDS):
         yield _place(kind)
         yield _lift(kind)

@@ -141,9 +141,14 @@ def _needs_a_person(cell: Cell, action: ActionFacts) -> bool:
     unsettled = ActionState.UNKNOWN if not cell.back else CompensationState.UNKNOWN
     found = action.state if not cell.back else made_up and made_up.state
     if found == unsettled:
-        # A repeat that is refused under its key says nothing of the call before it, which may still be under way.
-        repeats = cell.of.honours_key and not (cell.does.silent or cell.does.refuses)
-        return not (cell.of.asked or repeats)
+        if cell.of.asked:
+            return False
+        if not cell.of.honours_key:
+            return True
+        # A repeat under its key that gets no clear answer settles nothing, and one that is refused says nothing of the
+        # call before it. Either way it has to have been made before a person is asked (law 4).
+        tries = made_up.attempts if cell.back and made_up else action.attempts
+        return (cell.does.silent or cell.does.refuses) and len(tries) > 1
     if cell.back:
         given_up = made_up is not None and made_up.state is CompensationState.FAILED
         return given_up and (cell.does.refuses or cell.does.silent)

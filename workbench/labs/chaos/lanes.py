@@ -31,7 +31,8 @@ from tools.reader import contract_from_document, definition_from_document
 from workbench.labs import cast, children
 from workbench.labs.chaos.case import Outcome
 from workbench.labs.chaos.cells import Cell, cells
-from workbench.labs.chaos.contracts import definition, documents
+from workbench.labs.chaos.contracts import SIGNED, definition, documents
+from workbench.labs.chaos.errands import Signature
 from workbench.labs.clock import Clock
 from workbench.labs.embedded import APPLICATION, CLONE, DATABASE, Profile, Servers
 from workbench.labs.repoint import django_at
@@ -192,6 +193,8 @@ def _publish() -> None:
         workflow = definition_from_document(definition(cell.workflow, cell.tools(), refused=cell.back))
         waived = waivers if cell.kind in ("asked", "blind") else ()
         api.publish_definition(workflow, actor=PUBLISHER, waivers=waived)
+    signed = definition(Signature.workflow, [SIGNED], refused=False)
+    api.publish_definition(definition_from_document(signed), actor=PUBLISHER)
 
 
 def _at(url: str, name: str) -> str:

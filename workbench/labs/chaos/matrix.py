@@ -20,12 +20,18 @@ from django.core.management.base import CommandParser
 from workbench.labs.chaos.case import Outcome
 from workbench.labs.chaos.cells import Cell, cells
 from workbench.labs.chaos.door import Door, Say
+from workbench.labs.chaos.errands import ERRANDS
 from workbench.labs.chaos.judge import FAULTS
 from workbench.labs.chaos.lanes import Lane, Lanes
 
 PROGRESS_S = 5.0
 _CASES_A_CELL = 3
 """How many of a cell's cases a sample takes."""
+_TIMES_AN_ERRAND = 5
+"""How often each point of an errand is struck: an errand is the same wherever it stands."""
+
+type Job = Cell | str
+"""A cell to play, or the fault point of an errand."""
 
 
 @dataclass
@@ -86,12 +92,12 @@ class Tally:
         }
 
 
-def play(todo: Sequence[Cell], say: Say, *, only: str = "", most: int | None = None, lanes: int = 2) -> Tally:
-    """Play these cells on as many lanes; `only` and `most` as the player knows them."""
+def play(todo: Sequence[Job], say: Say, *, only: str = "", most: int | None = None, lanes: int = 2) -> Tally:
+    """Play these on as many lanes; `only` and `most` as the player knows them."""
     tally, began = Tally(), time.monotonic()
-    waiting: queue.SimpleQueue[Cell] = queue.SimpleQueue()
-    for cell in todo:
-        waiting.put(cell)
+    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    for job in todo:
+        waiting.put(job)
     done: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
     with Lanes(lanes) as ground:
         threads = [
@@ -110,7 +116,7 @@ def play(todo: Sequence[Cell], say: Say, *, only: str = "", most: int | None = N
 
 def _serve(
     lane: Lane,
-    waiting: queue.SimpleQueue[Cell],
+    waiting: queue.SimpleQueue[Job],
     done: queue.SimpleQueue[Outcome | BaseException | None],
     only: str,
     most: int | None,
@@ -118,10 +124,11 @@ def _serve(
     try:
         while True:
             try:
-                cell = waiting.get_nowait()
+                job = waiting.get_nowait()
             except queue.Empty:
                 break
-            for outcome in lane.play(cell, only=only, most=most):
+            played = lane.run_errand(job) if isinstance(job, str) else lane.play(job, only=only, most=most)
+            for outcome in played:
                 done.put(outcome)
     except BaseException as error:  # noqa: BLE001  said by the main thread
         done.put(error)
@@ -152,8 +159,10 @@ def _collect(
                 say(f"  {fault}: {answer.case} ({answer.state}): {detail}")
         if time.monotonic() - said >= PROGRESS_S:
             said = time.monotonic()
+            begun, passed = total - left(), said - began
+            to_go = f", about {passed / begun * left() / 60:.0f} min to go" if begun else ""
             say(
-                f"{total - left()} of {total} cells, cases {tally.cases}, found {len(tally.found)}, {said - began:.0f} s"
+                f"{begun} of {total} cells, cases {tally.cases}, found {len(tally.found)}, {passed:.0f} s{to_go}"
             )
     if broken is not None:
         raise broken
@@ -170,11 +179,13 @@ def _arguments(parser: CommandParser) -> None:
 
 
 def _run(options: dict[str, Any], say: Say) -> bool:
-    todo = [
+    todo: list[Job] = [
         cell
         for cell in cells()
         if cell.name.startswith(options["only"]) or options["only"].startswith(cell.name)
     ]
+    if not options["only"]:
+        todo += sorted(ERRANDS) * _TIMES_AN_ERRAND
     chance = random.Random(options["seed"])  # noqa: S311  replayable, not secret
     chance.shuffle(todo)
     most = None

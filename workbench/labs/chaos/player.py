@@ -108,7 +108,7 @@ class Player:
         cell = Cell(kind=kind, behaviour=behaviour, position="last", direction="forward")
         self._case(cell, None)
         began = time.perf_counter()
-        errand = ERRANDS[point](api.run_ref(AGENT, f"{self._prefix}{self._number}"), self._number)
+        errand = ERRANDS[point](self, f"{self._prefix}{self._number}", self._number)
         struck = self._in_child(Strike(point=point).plan(), errand.act)
         errand.act()
         return Outcome(
@@ -118,6 +118,38 @@ class Player:
             faults=list(errand.faults()),
             seconds=round(time.perf_counter() - began, 3),
         )
+
+    # --- What errands are run on
+
+    agent = AGENT
+
+    def bring_to_rest(self, ref: str) -> None:
+        """Let every lease run out, bury the dead, and drive the run as far as it goes without a person."""
+        for _ in range(MOST_TURNS):
+            standing = alone.standing(ref)
+            assert standing is not None  # noqa: S101  it was started
+            if standing.owner:
+                self._put_forward(_AFTER_LEASE_S)
+                self._undertaker.look()
+                continue
+            waits_for_a_person = standing.state in (RunState.AWAITING_APPROVAL, RunState.HANDOFF)
+            due_in_s = standing.due_in_s
+            if due_in_s is None or (waits_for_a_person and due_in_s > 0):
+                return
+            self._put_forward(max(due_in_s, 0.0) + 0.001)
+            self._worker.step(ref)
+
+    def effects(self, business: str) -> list[str]:
+        """The tools whose calls took effect out there for this, in their order."""
+        return [
+            record["tool"]
+            for record in self._yonder.since(0)
+            if record["kind"] == "effect" and record["business"] == business
+        ]
+
+    def change(self, kind: str, id_: str, state: str) -> None:
+        """Have somebody else change a thing out there."""
+        self._yonder.change(kind, id_, state)
 
     # --- What a process does
 
@@ -187,7 +219,7 @@ class Player:
         """Have a forked child do the work with this plan; returns whether it was struck.
 
         The child works on our connection while we wait. At a fault point nothing is on the wire, so that what the
-        server does when a client is gone, rolling back, can be asked of it in the child's place. Where the line itself
+        server does when a client is gone, rolling back and unlocking, can be asked of it in the child's place. Where the line itself
         is cut, the child opens one of its own.
         """
         connection.ensure_connection()
@@ -196,6 +228,7 @@ class Player:
             self._be_struck(plan, work)
         _, status = os.waitpid(pid, 0)
         connection.connection.execute("ROLLBACK")
+        connection.connection.execute("SELECT pg_advisory_unlock_all()")
         if os.WIFSIGNALED(status):
             return os.WTERMSIG(status) == signal.SIGKILL
         return os.WEXITSTATUS(status) == STRUCK

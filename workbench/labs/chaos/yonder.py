@@ -35,6 +35,10 @@ class Yonder:
         held: list[dict[str, Any]] = self._ask("POST", "/clock", {"seconds": seconds})["held"]
         return held
 
+    def change(self, kind: str, id_: str, state: str) -> None:
+        """Have somebody else change a thing."""
+        self._ask("POST", "/third-party", {"kind": kind, "id": id_, "state": state})
+
     def fetched(self, number: int, status: int) -> None:
         """Say that one of these was delivered."""
         self._ask("POST", "/callbacks/fetched", {"id": number, "status": status})
