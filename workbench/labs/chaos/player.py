@@ -219,8 +219,8 @@ class Player:
         """Have a forked child do the work with this plan; returns whether it was struck.
 
         The child works on our connection while we wait. At a fault point nothing is on the wire, so that what the
-        server does when a client is gone, rolling back and unlocking, can be asked of it in the child's place. Where the line itself
-        is cut, the child opens one of its own.
+        server does when a client is gone, rolling back and unlocking, can be asked of it in the child's place. Where the
+        line itself is cut, the child opens one of its own.
         """
         connection.ensure_connection()
         pid = os.fork()
