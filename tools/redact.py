@@ -6,14 +6,18 @@ Masking too much is a nuisance, masking too little a leak: in doubt it masks.
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
+from urllib.parse import quote, quote_plus
 
 from tools.contract import Json
 from tools.pointers import is_pointer, parts, pointer_to
 
 MASK = "[masked]"
+_SHORTEST_SECRET = 4
 
 _SECRET_NAMES = frozenset(
     {"password", "passwd", "passphrase", "secret", "clientsecret", "apikey", "privatekey", "cvv", "cvc"}
@@ -92,6 +96,53 @@ def mask_text(text: str) -> str:
     for pattern, replacement in _DETECTORS:
         text = pattern.sub(replacement, text)
     return _CARD.sub(_without_card, text)
+
+
+def own_secrets(args: Json, secret_fields: Iterable[str]) -> tuple[str, ...]:
+    """Every form in which the secret values of these arguments may be said back: as they are, in base64, in hex, in URLs.
+
+    Longest first. Values under four characters are too common in other words to be looked for.
+    """
+    plain = {text for text in _leaves(args, _branches(secret_fields)) if len(text) >= _SHORTEST_SECRET}
+    return tuple(
+        sorted({form for text in plain for form in _forms(text)}, key=lambda form: (-len(form), form))
+    )
+
+
+def without(value: Json, secrets: Iterable[str]) -> Json:
+    """A copy in whose texts these secrets are masked, wherever they stand."""
+    if isinstance(value, dict):
+        return {without(name, secrets): without(part, secrets) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [without(part, secrets) for part in value]
+    if not isinstance(value, str):
+        return value
+    for secret in secrets:
+        value = value.replace(secret, MASK)
+    return value
+
+
+def _leaves(value: Json, branches: tuple[tuple[str, ...], ...], *, secret: bool = False) -> Iterator[str]:
+    secret = secret or () in branches
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _leaves(part, _below(branches, name), secret=secret or _is_secret_name(name))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _leaves(part, _below(branches, str(index)), secret=secret)
+    elif secret and isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield str(value)
+
+
+def _forms(text: str) -> Iterator[str]:
+    raw = text.encode()
+    yield text
+    yield json.dumps(text)[1:-1]
+    yield quote(text, safe="")
+    yield quote_plus(text)
+    yield base64.b64encode(raw).decode().rstrip("=")
+    yield base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    yield raw.hex()
 
 
 def _branches(secret_fields: Iterable[str]) -> tuple[tuple[str, ...], ...]:

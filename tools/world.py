@@ -14,7 +14,7 @@ from tools.adapters import http, python
 from tools.contract import Contract, HttpCall, Json
 from tools.json_schema import schema_fault
 from tools.outcome import Observation, Seen
-from tools.redact import mask, mask_text
+from tools.redact import mask, mask_text, own_secrets, without
 from tools.texts import fill, inert
 
 
@@ -70,11 +70,17 @@ class World:
             contract.limits.total_s, contract.limits.total_s if time_limit_s is None else time_limit_s
         )
         seen = self._seen(contract, args, key, headers or {}, total_s, _window(send_before, passing), passing)
-        if seen.seen is Seen.ANSWER:
+        if seen.seen is Seen.ANSWER and 200 <= (seen.status or 0) <= 299:
             return replace(seen, key=key, schema_fault=_answer_fault(contract, seen))
+        # Nothing is bound out of what is no success: whatever of our own secrets it says back goes.
+        secrets = own_secrets(args, contract.secret_fields)
+        body, told = without(seen.body, secrets), str(without(seen.detail, secrets))
+        text = str(without(seen.body_text, secrets))
+        if seen.seen is Seen.ANSWER:
+            fault = _answer_fault(contract, seen)
+            return replace(seen, key=key, schema_fault=fault, body=body, body_text=text, detail=told)
         # What could not be read cannot be masked by field, so everything that looks like a secret goes.
-        detail, text = mask_text(inert(seen.detail)), mask_text(seen.body_text)
-        return replace(seen, key=key, detail=detail, body_text=text)
+        return replace(seen, key=key, detail=mask_text(inert(told)), body=body, body_text=mask_text(text))
 
     def _seen(
         self,

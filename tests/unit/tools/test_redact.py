@@ -1,12 +1,13 @@
 """Secrets are masked before anything is stored or shown."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.redact import MASK, mask, mask_text
+from tools.redact import MASK, mask, mask_text, own_secrets, without
 
 SECRETS = [
     "Bearer 4f9aXq0Zk2LmN8",
@@ -98,3 +99,31 @@ def test_a_long_hostile_text_is_masked_in_good_time() -> None:
         "-----BEGIN " * 20_000,
     ):
         assert mask_text(hostile)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "bad token TOP-SECRET-1!",
+        "bad token VE9QLVNFQ1JFVC0x",
+        "GET /x?token=TOP-SECRET-1&a=b",
+        "seen: 544f502d5345435245542d31",
+    ],
+)
+def test_an_error_that_says_our_own_secret_back_is_masked_in_every_form(said: str) -> None:
+    secrets = own_secrets({"token": "TOP-SECRET-1", "note": "plain"}, ["/args/token"])
+
+    shown: Any = without({"error": said, "more": [said, 7]}, secrets)
+
+    assert MASK in shown["error"]
+    assert "TOP-SECRET-1" not in str(shown)
+    assert "VE9QLVNFQ1JFVC0x" not in str(shown)
+    assert shown["more"][1] == 7
+
+
+def test_what_is_no_secret_or_too_short_to_tell_apart_stays() -> None:
+    secrets = own_secrets({"pin": "12", "token": "a b/c?d", "note": "plain"}, ["/args/pin", "/args/token"])
+
+    assert "12" not in secrets
+    assert without("plain 12", secrets) == "plain 12"
+    assert without("x=a%20b%2Fc%3Fd", secrets) == f"x={MASK}"

@@ -86,7 +86,7 @@ class Looker:
         if person is not None:
             client.force_login(person)
         began = time.monotonic()
-        answer = client.get(self._address(str(claim["page"]), part))
+        answer = client.get(address(str(claim["page"]), part))
         took = time.monotonic() - began
         wanted = claim.get("status", 200)
         if answer.status_code != wanted:
@@ -103,25 +103,26 @@ class Looker:
             yield f"expected the page {claim['page']} within {claim['within_s']:g} s, took {took:.2f} s"
 
     @staticmethod
-    def _address(page: str, part: Part) -> str:
-        facts = api.run_facts(part.ref)
-        handoff = facts.handoff.ref if facts.handoff is not None else "none"
-        signoffs = [row.ref for row in api.signoffs().rows if row.run_ref == part.ref]
-        return {
-            "queue": "/handoffs/",
-            "handoff": f"/handoffs/{handoff}/",
-            "trail": f"/handoffs/{handoff}/trail/",
-            "run": f"/runs/{part.ref}/",
-            "signoffs": "/signoffs/",
-            "signoff": f"/signoffs/{signoffs[0] if signoffs else 'none'}/",
-            "api_run": f"/api/v1/runs/{part.ref}",
-            "api_handoff": f"/api/v1/handoffs/{handoff}",
-        }[page]
-
-    @staticmethod
     def _alarm(claim: Mapping[str, Json], part: Part) -> Iterator[str]:
         del part
         found = claims.alarms()
         wanted = claim.get("in_force", True)
         if (claim["code"] in found) is not wanted:
             yield f"expected the alarm {claim['code']} {'on' if wanted else 'off'}, in force: {sorted(found)}"
+
+
+def address(page: str, part: Part) -> str:
+    """Where a page of a drill's run stands."""
+    facts = api.run_facts(part.ref)
+    handoff = facts.handoff.ref if facts.handoff is not None else "none"
+    signoffs = [row.ref for row in api.signoffs().rows if row.run_ref == part.ref]
+    return {
+        "queue": "/handoffs/",
+        "handoff": f"/handoffs/{handoff}/",
+        "trail": f"/handoffs/{handoff}/trail/",
+        "run": f"/runs/{part.ref}/",
+        "signoffs": "/signoffs/",
+        "signoff": f"/signoffs/{signoffs[0] if signoffs else 'none'}/",
+        "api_run": f"/api/v1/runs/{part.ref}",
+        "api_handoff": f"/api/v1/handoffs/{handoff}",
+    }[page]

@@ -13,12 +13,12 @@ from tools.contract import Json
 from tools.drills.drill import Drill, concerns
 from tools.drills.translate import about
 from workbench.bulks import runner
-from workbench.commands import people
 from workbench.labs.drills import inside, outside
 from workbench.labs.drills.asking import Asker, begin
-from workbench.labs.drills.casting import CASTING, enlist, person_of
+from workbench.labs.drills.byhand import ByHand
+from workbench.labs.drills.casting import CASTING, enlist
 from workbench.labs.drills.cue import AGENT, Answered, Part, Score
-from workbench.labs.drills.doing import Mischief, NotPlayable, change_roles, plans_of
+from workbench.labs.drills.doing import Mischief, NotPlayable, plans_of
 from workbench.labs.drills.ground import Ground
 from workbench.labs.drills.hours import lives
 from workbench.labs.drills.inside import Pulse
@@ -77,6 +77,7 @@ class Player:
     def __post_init__(self) -> None:
         self.asker = Asker(self.score, self.ground)
         self.publisher = Publisher(self.score, self.ground.arena.outside)
+        self.by_hand = ByHand(self.score, self.publisher)
         self.mischief = Mischief(self.score, self.ground, self.asker, self.publisher)
 
     @property
@@ -267,9 +268,8 @@ class Player:
 
     def _give(self, group: list[Cue]) -> list[Answered]:
         first = group[0]
-        act = getattr(self, f"_by_hand_{first.given['command']}", None)
-        if act is not None:
-            word = act(first)
+        word = self.by_hand.do(first.given, first.part)
+        if word:
             return [
                 Answered(
                     order=first.order,
@@ -333,42 +333,6 @@ class Player:
             self.score.complaints.append(f"fault {cue.given['what']}: cannot be played: {error}")
         if "id" in cue.given:
             self.score.faults_done.setdefault(str(cue.given["id"]), self.ground.hours.now())
-
-    # --- What people do past the dispatcher -----------------------------------------------------------------------------
-
-    def _by_hand_publish_definition(self, cue: Cue) -> str:
-        self.publisher.next(cue.given.get("change", {}), self.score.people[cue.given["actor"]])
-        return "accepted"
-
-    def _by_hand_publish_contract(self, cue: Cue) -> str:
-        actor = self.score.people[cue.given["actor"]]
-        self.publisher.contract(cue.given["target"], cue.given.get("change", {}), actor)
-        return "accepted"
-
-    def _by_hand_withdraw_tool(self, cue: Cue) -> str:
-        self.publisher.withdraw(cue.given["target"], self.score.people[cue.given["actor"]])
-        return "accepted"
-
-    def _by_hand_restore_tool(self, cue: Cue) -> str:
-        self.publisher.restore(cue.given["target"], self.score.people[cue.given["actor"]])
-        return "accepted"
-
-    def _by_hand_change_roles(self, cue: Cue) -> str:
-        person = person_of(self.score, cue.given["target"])
-        if person is None:
-            return "not_found"
-        change_roles(
-            person, cue.given.get("args", {}).get("roles", []), self.score.people[cue.given["actor"]]
-        )
-        return "accepted"
-
-    def _by_hand_disable_person(self, cue: Cue) -> str:
-        person = person_of(self.score, cue.given["target"])
-        actor = self.score.people[cue.given["actor"]]
-        reason = str(cue.given.get("reason", "as a drill wants it"))
-        if person is None:
-            return "not_found"
-        return "accepted" if people.switch_off(actor=actor, person=person, reason=reason) else "conflict"
 
     # --- Moments --------------------------------------------------------------------------------------------------------
 

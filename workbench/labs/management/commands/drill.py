@@ -14,6 +14,7 @@ class Command(BaseCommand):
     """Exit code 0 when every drill passed, or every file is sound."""
 
     help = "Play drill files against the real engine, or only check them."
+    requires_system_checks: list[str] = []  # its database does not run yet
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to do, and with which files."""

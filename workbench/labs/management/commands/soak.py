@@ -12,6 +12,7 @@ class Command(BaseCommand):
     """Random failures over the bank flow, judged by the simulated world."""
 
     help = "Run the bank flow many times with a failure at a random step each; exits with an error if it does not hold."
+    requires_system_checks: list[str] = []  # its database does not run yet
 
     def add_arguments(self, parser: CommandParser) -> None:
         """How many runs, and the seed that makes them the same again."""
