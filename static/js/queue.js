@@ -16,7 +16,7 @@ const row = () => (hand ? document.getElementById(hand) : null);
 function take(next) {
   hand = next?.id ?? hand;
   all("#rows tbody tr").forEach((one, number) => {
-    const current = one.id === hand;
+    const current = hand !== "" && one.id === hand;
     one.classList.toggle("cur", current);
     if (current) one.setAttribute("aria-current", "true"); else one.removeAttribute("aria-current");
     if (body.dataset.keys !== "on") return;

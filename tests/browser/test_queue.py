@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+import psycopg
 import pytest
 from playwright.sync_api import Page, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
+from tests.integration.web.test_cost import copies
 from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import ref_of
+from workbench.commands.people import set_preferences
 
 NAMES = ("ok", "failed", "unknown", "irreversible", "compensable")
 
@@ -125,6 +129,149 @@ def test_b15_news_waits_in_a_pill_and_rows_stay_where_they_are(
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.locator(f"#x-{ref}")).to_be_checked()
     expect(page.locator("#pill")).to_be_empty()
+
+
+@pytest.fixture
+def many(fresh_database: str) -> Callable[[], None]:
+    """Fifty cases more in one commit, half of them due before all others; copied past the guards by the owner."""
+
+    def arrive() -> None:
+        with psycopg.connect(fresh_database) as owner:
+            owner.execute("SET session_replication_role = replica")
+            run = {"id": "one.id + n", "ref": "'run_copy_' || n", "start_key": "'copy-' || n"}
+            copies(owner, "sagas_run", 50, run)
+            again = {
+                "id": "one.id + n",
+                "ref": "'HF-C' || n",
+                "run_id": "one.run_id + n",
+                "due_at": "one.due_at + (n - 25) * interval '1 minute'",
+                "changed_xid": "pg_current_xact_id()::text::bigint",
+            }
+            copies(owner, "sagas_handoff", 50, again)
+
+    return arrive
+
+
+def test_b15_rows_selection_and_focus_stay_while_fifty_changes_arrive(
+    open_as: OpenAs, unknown_notice: RunFacts, many: Callable[[], None]
+) -> None:
+    ref = ref_of(unknown_notice)
+    page = open_as("maya", "/handoffs/")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    before, where = rows(page), page.locator(f"#row-{ref}").bounding_box()
+    ticket = page.locator(f"#x-{ref}").input_value()
+
+    flows.Desk("jonas").run("claim", ref, "jonas-takes-it")
+    many()
+    ask_for_news(page)
+
+    # Fifty rows are a page: one of the fifty-one would stand on the next.
+    expect(page.locator("#pill")).to_contain_text("49 new")
+    assert rows(page) == before
+    assert page.locator(f"#row-{ref}").bounding_box() == where
+    expect(page.locator(f"#row-{ref} .c-owner")).to_contain_text("Jonas Brandt")
+    expect(page.locator(f"#t-{ref}")).to_be_focused()
+    expect(page.locator(f"#x-{ref}")).to_be_checked()
+    assert page.locator(f"#x-{ref}").input_value() != ticket
+    expect(page.locator("#tabs a").first).to_contain_text("51")
+
+    page.keyboard.press("u")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    expect(page.locator(f"#x-{ref}")).to_be_checked()
+    assert page.evaluate("document.activeElement !== document.body")
+
+
+def test_rows_are_selected_by_key_cleared_and_handed_on_as_seen(
+    open_as: OpenAs, unknown_notice: RunFacts, many: Callable[[], None]
+) -> None:
+    many()
+    page = open_as("lin", "/handoffs/")
+    expect(page.locator(".bulk")).to_be_hidden()
+
+    for key in ("j", "x", "j", "j", "Shift+X"):
+        page.keyboard.press(key)
+    expect(page.locator("input[name=case]:checked")).to_have_count(3)
+    expect(page.locator("#selected")).to_contain_text("3")
+    page.keyboard.press("Escape")
+    expect(page.locator("input[name=case]:checked")).to_have_count(0)
+    expect(page.locator(".bulk")).to_be_hidden()
+
+    page.keyboard.press("x")
+    page.keyboard.press("q")
+    expect(page.locator("#bulk-query")).to_be_focused()
+    with page.expect_request("**/handoffs/bulk/") as posted:
+        page.keyboard.press("Enter")
+    assert re.search(r"case=HF-C?\d+%3A\d+", posted.value.post_data or "")
+    assert "verb=query_status" in (posted.value.post_data or "")
+
+
+def test_b24_no_single_key_writes_and_without_them_the_tab_order_is_whole(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/")
+    sent: list[str] = []
+    page.on("request", lambda asked: sent.append(asked.method))
+    page.keyboard.press("j")
+    for key in "xcuf":
+        page.keyboard.press(key)
+        page.evaluate("document.activeElement.blur()")
+
+    assert "POST" not in sent
+    set_preferences(person=flows.person("maya"), language="en", time_zone="UTC", single_keys=False)
+    page.reload()
+    expect(page.locator("tbody a[tabindex='-1']")).to_have_count(0)
+
+
+def test_a_list_that_cannot_be_refreshed_says_so_and_switches_actions_off(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/")
+    page.route("**/handoffs/changes*", lambda route: route.fulfill(status=403, body="no"))
+    ask_for_news(page)
+
+    expect(page.locator("#stale")).to_contain_text("The list could not be refreshed. You see it as it was at")
+    claim = page.get_by_role("button", name="Claim")
+    expect(claim).to_have_attribute("aria-disabled", "true")
+    claim.click(force=True)
+    expect(page.locator("tbody .c-owner")).to_contain_text("Unclaimed")
+
+    page.unroute("**/handoffs/changes*")
+    ask_for_news(page)
+    expect(page.locator("#stale")).to_be_hidden()
+    claim.click()
+    expect(page.locator("tbody .c-owner")).to_contain_text("You")
+
+
+def test_a_group_is_unfolded_and_folded_and_says_which(
+    open_as: OpenAs, unknown_notice: RunFacts, many: Callable[[], None]
+) -> None:
+    many()
+    page = open_as("maya", "/handoffs/?group=similar")
+    toggle = page.locator(".fold")
+    expect(toggle).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("tr.kid")).to_have_count(2)
+
+    toggle.click()
+
+    expect(page.locator(".fold")).to_have_attribute("aria-expanded", "false")
+    expect(page.locator("tr.kid")).to_have_count(0)
+    expect(page.locator(".fold")).to_be_focused()
+    expect(page.locator(".grph")).to_contain_text("first of 51")
+
+
+def test_filters_and_saved_views_work_without_javascript(open_as: OpenAs, unknown_notice: RunFacts) -> None:
+    page = open_as("maya", "/handoffs/", java_script_enabled=False)
+
+    page.locator("select[name=tool]").select_option("send_notice")
+    page.get_by_role("button", name="Filter", exact=True).click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_text("+ Save view").click()
+    page.get_by_label("Name of this view").fill("Notices")
+    page.get_by_role("button", name="Save view").click()
+
+    expect(page.locator("#tabs [aria-current]")).to_contain_text("Notices")
+    expect(page.locator("#tabs [aria-current]")).to_contain_text("1")
 
 
 def test_an_unchanged_queue_answers_204(open_as: OpenAs, unknown_notice: RunFacts) -> None:
