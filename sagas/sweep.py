@@ -131,7 +131,7 @@ class Sweep:
         self._errands = tuple(errands)
         self._told = False
         self._recovery = Recovery()
-        self._next_watch = self._next_turn = self._next_canary = 0.0
+        self._next_watch = self._next_turn = 0.0
         self._drain: Drain | None = None
 
     def stop(self, *signal: object) -> None:
@@ -176,10 +176,7 @@ class Sweep:
 
     def _canary(self) -> None:
         """Ring although nothing is due: a worker that is connected and deaf shows by what it does not hear."""
-        if time.monotonic() < self._next_canary:
-            return
-        self._next_canary = time.monotonic() + ears.RING_EVERY_S
-        if ring():
+        if ears.ring_is_due() and ring():
             ears.rang()
 
     def _watch(self) -> None:

@@ -24,6 +24,17 @@ def place_of(process: int) -> str:
     return f"{socket.gethostname()}:{process}"
 
 
+def ring_is_due() -> bool:
+    """Whether no canary was rung for a while, by the database's clock: one for all sweeps."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT NOT EXISTS (SELECT 1 FROM sagas_ear WHERE place = %s "
+            "AND rung_at > now_() - make_interval(secs => %s))",
+            [_RINGER, RING_EVERY_S],
+        )
+        return bool(cursor.fetchone()[0])
+
+
 def rang() -> None:
     """Note that the broker has taken a canary. After a pause without any, silence counts from this one."""
     with connection.cursor() as cursor:
