@@ -1,7 +1,7 @@
 """What people can do, one verb a file. Doors call `dispatch`, `available`, `make_preview` and add nothing."""
 
 from workbench.commands._arguments import LISTS, ArgumentField, Arguments, Kind, fields_of
-from workbench.commands._bulks import BULKS, locked_bulk, move_bulk, release_bulk, store_bulk
+from workbench.commands._bulks import BULKS, dismiss_bulk, locked_bulk, move_bulk, release_bulk, store_bulk
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
 from workbench.commands._plans import Plan, find_plan, make_plan, plan_that_ran
@@ -31,6 +31,7 @@ __all__ = [
     "SignoffOffer",
     "SystemCommand",
     "available",
+    "dismiss_bulk",
     "dispatch",
     "fields_of",
     "find_plan",

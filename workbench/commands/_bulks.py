@@ -45,6 +45,15 @@ def release_bulk(ref: str) -> None:
         api.log(name="bulk.released", actor=BULKS, after=after)
 
 
+def dismiss_bulk(ref: str, *, actor: Actor) -> None:
+    """Take the line of an ended bulk off its author's queue; the bulk itself stays."""
+    with api.transaction():
+        row = locked_bulk(ref)
+        if row is not None and row.actor_id == actor.id and row.state in ENDED:
+            row.dismissed_at = api.now()
+            row.save(update_fields=["dismissed_at"])
+
+
 def missing() -> Refusal:
     """The answer where there is no such bulk."""
     return Refusal(

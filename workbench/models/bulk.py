@@ -66,6 +66,7 @@ class Bulk(models.Model):
     released_at = models.DateTimeField(null=True)
     paused_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    dismissed_at = models.DateTimeField(null=True)
     stands_by = models.CharField(max_length=120, blank=True)
     why = models.JSONField(default=dict)
     next_at = models.DateTimeField(null=True)
@@ -91,6 +92,11 @@ class Bulk(models.Model):
                 fields=["id"],
                 name="bulk_going_on",
                 condition=models.Q(state__in=[str(BulkState.RUNNING), str(BulkState.PAUSED)]),
+            ),
+            models.Index(
+                fields=["actor_id", "-id"],
+                name="bulk_not_dismissed",
+                condition=models.Q(started_at__isnull=False, dismissed_at=None),
             ),
             models.Index(fields=["-id"], name="bulk_newest", condition=models.Q(started_at__isnull=False)),
         )

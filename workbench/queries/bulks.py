@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from sagas import api
 from sagas.errors import NotFound
@@ -21,6 +21,7 @@ from workbench.models.bulk import ENDED, UNDER_WAY, BulkState, MemberState
 __all__ = ["ENDED", "UNDER_WAY", "BulkFacts", "BulkState", "MemberFacts", "MemberState"]
 
 RECENT = 20
+MOST_LINES = 3
 _MEMBER = re.compile(r"(BK-[0-9a-f]{8})\.[0-9]+")
 CHUNK = 200
 
@@ -105,7 +106,19 @@ def bulk(ref: str) -> BulkFacts:
 
 def recent(*, limit: int = RECENT) -> tuple[BulkFacts, ...]:
     """What was started, newest first; those that go on are among them."""
-    rows = list(Bulk.objects.filter(started_at__isnull=False).order_by("-id")[:limit])
+    return _counted(list(Bulk.objects.filter(started_at__isnull=False).order_by("-id")[:limit]))
+
+
+def on_the_queue(actor_id: str) -> tuple[BulkFacts, ...]:
+    """What goes on, whoever started it, and of one's own what ended and was not dismissed; newest first."""
+    going = Q(state__in=[str(BulkState.RUNNING), str(BulkState.PAUSED)])
+    own = Q(actor_id=actor_id, started_at__isnull=False, dismissed_at=None)
+    return _counted(list(Bulk.objects.filter(going | own).order_by("-id")[:MOST_LINES]))
+
+
+def _counted(rows: Sequence[Bulk]) -> tuple[BulkFacts, ...]:
+    if not rows:
+        return ()
     counted: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
     found = BulkMember.objects.filter(bulk__in=rows).values_list("bulk", "state").annotate(n=Count("id"))
     for pk, state, number in found:

@@ -14,9 +14,11 @@ from django.core.exceptions import BadRequest
 from sagas import api
 from sagas.facts import QueuePage
 from workbench.policies import Permission, why_not_permitted
+from workbench.queries import bulks
 from workbench.queries.presence import viewers
 from workbench.queries.views import Saved, read_view, saved_views
 from workbench.web.page import Reader
+from workbench.web.presenters import bulk
 from workbench.web.presenters import queue as words
 from workbench.web.presenters import queue_page as frame
 from workbench.web.presenters.queue_page import Asked, Saving
@@ -91,7 +93,13 @@ def context(reader: Reader, asked: Asked, *, saving: Saving | None = None) -> di
         clock=reader.clock,
         why_not_many=str(refusal.sentence) if refusal else "",
     )
-    return {"queue": shown, "shown": frame.shown_places(page)}
+    lines = bulk.lines(bulks.on_the_queue(reader.actor.id), reader.clock, reader=reader.actor.id)
+    return {
+        "queue": shown,
+        "shown": frame.shown_places(page),
+        "bulk_lines": lines,
+        "bulk_seen": bulk.seen_lines(lines),
+    }
 
 
 def saving_of(

@@ -116,6 +116,10 @@ class Line:
     says: str
     who: str
     at: str
+    trouble: str
+    trouble_url: str
+    dismiss_url: str
+    seen: str
 
 
 def title(facts: BulkFacts, tools: Iterable[str] = ()) -> str:
@@ -271,17 +275,34 @@ def _row(one: MemberFacts, clock: Clock) -> Row:
 # --- All of them --------------------------------------------------------------------------------------------------------
 
 
-def lines(found: Iterable[BulkFacts], clock: Clock) -> tuple[Line, ...]:
+def lines(found: Iterable[BulkFacts], clock: Clock, *, reader: str = "") -> tuple[Line, ...]:
     """Those that were started, newest first."""
-    return tuple(
-        Line(
-            ref=one.ref,
-            url=reverse("bulk-list", args=[one.ref]),
-            title=title(one),
-            state=STATE_WORDS[one.state],
-            says=summary(one),
-            who=one.actor_name,
-            at=clock.time(one.started_at),
-        )
-        for one in found
+    return tuple(_line(one, clock, reader) for one in found)
+
+
+def _line(one: BulkFacts, clock: Clock, reader: str) -> Line:
+    url = reverse("bulk-list", args=[one.ref])
+    odd = {state: one.counts[state] for state in _TROUBLE if one.counts[state]}
+    trouble = sum(odd.values())
+    own = one.state in ENDED and one.actor_id == reader
+    return Line(
+        ref=one.ref,
+        url=url,
+        title=title(one),
+        state=STATE_WORDS[one.state],
+        says=summary(one),
+        who=one.actor_name,
+        at=clock.time(one.started_at),
+        trouble=_("Show the {n}").format(n=trouble) if trouble else "",
+        trouble_url=f"{url}?show={next(iter(odd))}" if len(odd) == 1 else url,
+        dismiss_url=reverse("bulk-dismiss", args=[one.ref]) if own else "",
+        seen=seen(one),
     )
+
+
+_TROUBLE = (MemberState.FAILED, MemberState.NO_ANSWER, MemberState.REFUSED)
+
+
+def seen_lines(found: Iterable[Line]) -> str:
+    """All that a poll of the lines would change, as one word."""
+    return "-".join(f"{one.ref}.{one.seen}" for one in found)

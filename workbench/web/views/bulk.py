@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from sagas import api
 from sagas.errors import NotFound
 from workbench.bulks import Chosen, freeze_list, report
-from workbench.commands import SYSTEM_COMMANDS, ArgumentField, Result, dispatch, fields_of
+from workbench.commands import SYSTEM_COMMANDS, ArgumentField, Result, dismiss_bulk, dispatch, fields_of
 from workbench.errors import HTTP_STATUS, Refused
 from workbench.policies import IN_BULK, Permission, why_not_permitted
 from workbench.queries import bulks
@@ -44,6 +44,25 @@ def bulk(reader: Reader) -> HttpResponse:
         refusal = error.refusal
         return refused(reader, HTTP_STATUS[refusal.answer], sentence=str(refusal.sentence))
     return redirect("bulk-list", ref)
+
+
+@require_GET
+@reads()
+def line(reader: Reader) -> HttpResponse:
+    """The lines of bulks above the queue, where they are others than the page says."""
+    lines = words.lines(bulks.on_the_queue(reader.actor.id), reader.clock, reader=reader.actor.id)
+    if words.seen_lines(lines) == reader.request.GET.get("lines", ""):
+        return unchanged(reader)
+    context = {"bulk_lines": lines, "bulk_seen": words.seen_lines(lines)}
+    return stamped(reader, part(reader, "bulk/line.html", context))
+
+
+@require_POST
+@reads()
+def dismiss(reader: Reader, ref: str) -> HttpResponse:
+    """Take one's own line off the queue."""
+    dismiss_bulk(ref, actor=reader.actor)
+    return redirect("queue")
 
 
 def _chosen(value: str) -> Chosen:
