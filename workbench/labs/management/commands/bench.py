@@ -22,7 +22,6 @@ def doors() -> dict[str, Door]:
 class Command(BaseCommand):
     """Exit code 0 when the figures are within their limits."""
 
-    requires_system_checks: list[str] = []  # they ask the database, and it brings its own servers
     help = "Measure the product at work and compare the figures with their limits."
     requires_system_checks: list[str] = []  # its database does not run yet
 

@@ -22,7 +22,6 @@ def doors() -> dict[str, Door]:
 class Command(BaseCommand):
     """Exit code 0 when the verdict holds."""
 
-    requires_system_checks: list[str] = []  # they ask the database, and it brings its own servers
     help = "Break the product on purpose and have the outside judge."
     requires_system_checks: list[str] = []  # its database does not run yet
 

@@ -13,7 +13,6 @@ from workbench.labs.drills import running
 class Command(BaseCommand):
     """Exit code 0 when every drill passed, or every file is sound."""
 
-    requires_system_checks: list[str] = []  # they ask the database, and it brings its own servers
     help = "Play drill files against the real engine, or only check them."
     requires_system_checks: list[str] = []  # its database does not run yet
 

@@ -11,7 +11,6 @@ from workbench.labs.soak import soak
 class Command(BaseCommand):
     """Random failures over the bank flow, judged by the simulated world."""
 
-    requires_system_checks: list[str] = []  # they ask the database, and it brings its own servers
     help = "Run the bank flow many times with a failure at a random step each; exits with an error if it does not hold."
     requires_system_checks: list[str] = []  # its database does not run yet
 
