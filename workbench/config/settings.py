@@ -157,6 +157,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
     "socket_timeout": 5,
     "health_check_interval": 20,
+    # A ring without a broker fails at once: whoever rings has other work, and must be able to stop.
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0,
+    "interval_max": 0,
 }
 CELERY_TASK_DEFAULT_QUEUE = "bell"
 CELERY_TASK_ACKS_LATE = False
