@@ -234,7 +234,18 @@ _WORKFLOW = object_of(
         ),
         "amount": _prose("the amount at stake, as text"),
         "team": _prose("the team that settles its handoffs"),
-        "deadline_min": _number("minutes until a handoff is due"),
+        "deadline_min": _number("minutes until a handoff is due, of the team's working time"),
+        "calendar": object_of(
+            ["time_zone", "hours"],
+            {
+                "time_zone": _prose("an IANA time zone"),
+                "hours": _OBJECT,
+                "holidays": _many(_pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "a day"), "days off", least=0),
+                "remind_at": _number("the share of the limit after which the team is reminded"),
+                "chain": _many(_OBJECT, "to whom it goes, and how many working minutes after the one before"),
+            },
+            "when the team works, as a team file says it; needs `team`",
+        ),
     },
     "the workflow",
 )
@@ -682,6 +693,10 @@ DRILL_SCHEMA: Json = {
             "scenario": object_of(
                 ["workflow"],
                 {
+                    "begins_at": _pattern(
+                        "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+                        "what the clock shows when the drill begins, in UTC; without it, what it shows now",
+                    ),
                     "workflow": _WORKFLOW,
                     "downstream": _many(_DOWNSTREAM, "what the other side does", least=0),
                     "faults": _many(_ref("fault"), "what goes wrong", least=0),

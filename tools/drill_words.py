@@ -315,6 +315,7 @@ ENTRIES: Mapping[str, Named] = {
     "handoff.claimed": _moved("human.handoff.claimed"),
     "handoff.released": _moved("human.handoff.released"),
     "handoff.escalated": _moved("human.handoff.escalated"),
+    "handoff.reminded": _moved("human.handoff.reminded"),
     "handoff.accepted": _moved("human.handoff.accepted"),
     "approval.requested": _moved("approval.requested"),
     "approval.granted": _moved("approval.settled", "granted"),

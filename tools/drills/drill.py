@@ -92,6 +92,7 @@ class Drill:
     area: str = ""
     time_limit_s: float = 90.0
     path: str = ""
+    begins_at: str = ""
 
     def step(self, name: str) -> Step:
         """The step with this id. Raises `KeyError`."""

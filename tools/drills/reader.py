@@ -46,6 +46,7 @@ def _drill(document: Json, path: str) -> Drill:
         commands=tuple(scenario.get("commands", ())),
         expected=document["expected"],
         path=path,
+        begins_at=str(scenario.get("begins_at", "")),
         **more,
     )
 

@@ -131,7 +131,8 @@ class Ground:
 
 def needs_own_ground(drill: Drill) -> bool:
     """Whether a drill leaves an arena behind that no other one should be played on."""
-    return any(fault["what"] == "clock_forward" and fault["seconds"] > 86_400 for fault in drill.faults)
+    far = (fault["what"] == "clock_forward" and fault["seconds"] > 86_400 for fault in drill.faults)
+    return bool(drill.begins_at) or any(far)
 
 
 def pause(seconds: float = 0.05) -> None:

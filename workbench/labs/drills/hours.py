@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -51,10 +51,16 @@ class Hours:
                 return at
         return moment
 
+    def set_to(self, moment: datetime) -> None:
+        """Have the clock show this, earlier or later than now. Only before anything has happened."""
+        self._move(moment.timestamp() - time.time() - self._ahead)
+
     def jump(self, seconds: float) -> None:
         """Put the clock forward; whoever lives has beaten meanwhile."""
-        if seconds <= 0:
-            return
+        if seconds > 0:
+            self._move(seconds)
+
+    def _move(self, seconds: float) -> None:
         later = timedelta(seconds=seconds)
         with psycopg.connect(self._owner_url) as connection:
             rows = connection.execute("SELECT id, place FROM sagas_worker WHERE ended_at IS NULL").fetchall()

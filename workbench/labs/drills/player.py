@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from sagas import api
@@ -105,6 +106,8 @@ class Player:
 
     def play(self) -> None:
         """Play it to its end. What goes otherwise than the file says is in `score.complaints`."""
+        if self.drill.begins_at:
+            self.ground.hours.set_to(datetime.fromisoformat(self.drill.begins_at))
         enlist(self.score)
         self.publisher.first(CASTING)
         rules, self.gates = outside.plan(self.score)

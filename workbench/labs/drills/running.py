@@ -45,6 +45,9 @@ def run(drills: Sequence[Drill], say: Say, *, trail: bool = False) -> list[Verdi
     ground: Ground | None = None
     try:
         for number, drill in enumerate(drills, 1):
+            if ground is not None and drill.begins_at:
+                ground.__exit__(None, None, None)
+                ground = None
             if ground is None:
                 say("starting an arena")
                 ground = Ground().__enter__()

@@ -131,7 +131,7 @@ def _told(record: Record) -> Iterator[str]:
     """What happened to each run, in the order of drill time: entries, and what arrived and took effect outside."""
     hours = record.ground.hours
     for part in record.score.parts[:5]:
-        if not part.ref:
+        if not part.ref or not inside.pulses([part.ref]):
             continue  # it was never started
         lines = [
             (
