@@ -117,7 +117,7 @@ def frozen(
         frozen_at=_("List frozen at {at}").format(at=clock.time(facts.frozen_at)),
         until=_("It can be started until {at}.").format(at=clock.time(facts.expires_at)),
         fields=fields,
-        run=_run(facts),
+        run=_run(facts, tools),
         may_run=bool(going) and not why_not,
         why_not=why_not,
         act_url=reverse("bulk-start", args=[facts.ref]),
@@ -157,9 +157,10 @@ def _canary(facts: BulkFacts, going: Sequence[MemberFacts]) -> str:
     return text.format(first=first, n=rest)
 
 
-def _run(facts: BulkFacts) -> str:
-    text = _("{verb}: {n}, first {first} now") if facts.included > facts.canary else _("{verb}: {n}")
-    return text.format(verb=label(facts.verb), n=facts.included, first=facts.canary)
+def _run(facts: BulkFacts, tools: Sequence[str]) -> str:
+    text = _("{verb} ({n}), first {first} now") if facts.included > facts.canary else _("{verb} ({n})")
+    verb = label(facts.verb, sorted({tool for tool in tools if tool}))
+    return text.format(verb=verb, n=facts.included, first=facts.canary)
 
 
 def _groups(members: Iterable[MemberFacts]) -> Iterable[Group]:

@@ -166,11 +166,13 @@ def _frozen(
 def _asked(facts: BulkFacts) -> list[ArgumentField]:
     """What this list asks for: a reason always, the rest where it belongs to the verb or to what is touched."""
     wanted = {_NEEDED.get(facts.verb, ""), "count" if facts.typed is not None else ""}
-    return [
+    asked = [
         field
         for field in fields_of(SYSTEM_COMMANDS["bulk_start"].arguments)
         if field.name not in _OPTIONAL or field.name in wanted
     ]
+    # The number is typed last, when everything else has been read and written.
+    return sorted(asked, key=lambda field: field.name == "count")
 
 
 def _progress(
