@@ -146,10 +146,10 @@ class Player:
         for cue in self.cues:
             if "start" in cue.moment:
                 self._do(cue)
-        if any(command["command"] == "start" for command in self.drill.commands):
-            return
+        starts = [command for command in self.drill.commands if command["command"] == "start"]
         for part in self.score.parts:
-            begin(self.score, part)
+            if not any(concerns(command, part.id) for command in starts):
+                begin(self.score, part)
 
     def _all_cues(self) -> list[Cue]:
         found: list[Cue] = []
