@@ -88,6 +88,8 @@ function restore() {
   all("[data-script][hidden]").forEach((one) => { one.hidden = false; });
   take(row());
   tell();
+  // The rail counts the same cases.
+  all("nav a[href='/handoffs/'] .n").forEach((one) => { one.textContent = $("#load").dataset.open; });
   if (stale) lock(true);
 }
 

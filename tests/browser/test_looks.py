@@ -15,6 +15,7 @@ PHONE = {"viewport": {"width": 320, "height": 640}}
 PAGES = (
     *(
         "/handoffs/",
+        "/handoffs/?group=similar&risk=low",
         "{case}",
         "{case}trail/",
         "/signoffs/",

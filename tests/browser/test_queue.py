@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import psycopg
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
@@ -241,6 +241,22 @@ def test_a_list_that_cannot_be_refreshed_says_so_and_switches_actions_off(
     expect(page.locator("#stale")).to_be_hidden()
     claim.click()
     expect(page.locator("tbody .c-owner")).to_contain_text("You")
+
+
+def test_rows_that_take_their_time_are_shown_as_such_and_never_over_data(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/handoffs/")
+    held: list[Route] = []
+    page.route("**/handoffs/?*", lambda route: held.append(route))
+
+    page.locator("select[name=state]").select_option("any")
+    expect(page.locator("#cases.slow")).to_have_attribute("aria-busy", "true")
+    held[0].continue_()
+
+    expect(page.locator("#cases.slow")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"/handoffs/\?state=any$"))
+    expect(page.locator("#tabs [aria-current]")).to_contain_text("This filter")
 
 
 def test_a_group_is_unfolded_and_folded_and_says_which(

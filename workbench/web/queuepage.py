@@ -146,5 +146,6 @@ def news(reader: Reader, asked: Asked, *, shown: list[str], touched: tuple[str, 
         "words": words.pill(found),
         "url": asked.url(after=asked.after),
         "tabs": frame.tabs_of(asked.view, saved, tab_counts),
+        "open": words.capped(reader.counts.get("open", 0)),
         "load": words.load_sentence(reader.counts, api.queue_at_stake()),
     }

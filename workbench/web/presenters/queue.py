@@ -17,6 +17,7 @@ from sagas.facts import Closing, FreezeFacts, QueueFilter, QueueGroup, QueuePage
 from workbench.queries.views import View
 from workbench.web.presenters import marks, reasons, text, words
 from workbench.web.presenters.clock import Clock, Due
+from workbench.web.presenters.steps import error_words
 from workbench.web.presenters.words import Words
 
 COUNTED_TO = 1000
@@ -133,7 +134,7 @@ class Teller:
             id=mine,
             due=self.clock.due(group.first_due_at),
             first=_("first of {n}").format(n=group.count),
-            title=text.say(_("{tool}: {state}"), tool=group.tool, state=look.word),
+            title=_title(group, look),
             says=ngettext(
                 "{n} case since {at}: same tool, same error, same state",
                 "{n} cases since {at}: same tool, same error, same state",
@@ -163,6 +164,14 @@ class Teller:
             else self.row(row)
             for row in page.rows
         )
+
+
+def _title(group: QueueGroup, look: words.StateWord) -> SafeString:
+    """What the members have in common, in words: the tool, how its call stands, and the kind of error."""
+    error = error_words(group.error_class) if group.error_class else ""
+    if not error:
+        return text.say(_("{tool}: {state}"), tool=group.tool, state=look.word)
+    return text.say(_("{tool}: {state}, {error}"), tool=group.tool, state=look.word, error=error)
 
 
 def group_id(key: str) -> str:
