@@ -55,6 +55,7 @@ class CommandDesk:
         until = desk.now + timedelta(minutes=minutes)
         if handoff.state == HandoffState.CLAIMED and handoff.claimed_by == actor.id:
             desk.set(handoff, claim_until=until)
+            desk.say("human.handoff.claimed", actor=actor, aside=True, after={"until": until.isoformat()})
             return
         taking_over = handoff.state == HandoffState.CLAIMED
         desk.move(

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import pytest
+from django.conf import settings
 from django.db import connections
 
 from sagas import api, faultpoints, relay
@@ -22,12 +23,13 @@ from sagas.faultpoints import Plan
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
 from sagas.ledger.desk import opened
-from sagas.models import Outbox
+from sagas.models import Evidence, Outbox, Run
 from sagas.orders import Ask, Call, Claim, Order, Seen
 from sagas.relay import Event
-from sagas.states import CompensationState, RunState
-from tests.integration.sagas.conftest import OPERATOR, effects
+from sagas.states import ActionState, CompensationState, RunState
+from tests.integration.sagas.conftest import AGENT, OPERATOR, effects
 from tests.integration.sagas.stage import Stage, clear_stage, stage
+from tools.outcome import Verdict
 from tools.world import World
 
 __all__ = ["clear_stage", "stage"]
@@ -125,6 +127,69 @@ def test_a_stop_that_meets_a_claim_lets_at_most_the_call_in_flight_happen(
     assert isinstance(claimed, tuple), claimed
     _go_on(clear_stage, claimed)
     _judge_stopped(clear_stage, number)
+
+
+LINE = {"customer": "C-31", "product": "dsl-50", "customer_mail": "c@example.org", "text": "Your line works."}
+ANSWER = ("call.answered", "accepted.before_commit", "accepted.after_commit")
+CALLBACK = ("callback.verified", "callback.before_commit", "callback.after_commit")
+
+
+@pytest.mark.parametrize("point", ANSWER)
+@pytest.mark.requirement("S0-7", "S3-8")
+def test_a_callback_that_meets_the_answer_it_belongs_to_counts_once(
+    clear_stage: Stage, meeting: Meeting, point: str
+) -> None:
+    drive_on, call_back, ref = _promised(clear_stage)
+
+    driven, received = meeting.play(point, drive_on, call_back)
+
+    assert driven is None, driven
+    _judge_promised(clear_stage, ref, received)
+
+
+@pytest.mark.parametrize("point", CALLBACK)
+@pytest.mark.requirement("S0-7", "S3-8")
+def test_an_answer_that_meets_its_callback_counts_once(
+    clear_stage: Stage, meeting: Meeting, point: str
+) -> None:
+    drive_on, call_back, ref = _promised(clear_stage)
+
+    received, driven = meeting.play(point, call_back, drive_on)
+
+    assert driven is None, driven
+    _judge_promised(clear_stage, ref, received)
+
+
+def _promised(stage: Stage) -> tuple[Callable[[], None], Callable[[], api.Received], str]:
+    """A run whose call will be answered "accepted as J-..."; and the callback that speaks of J-... alone."""
+    number = next(NUMBERS)
+    job = f"J-{number}"
+    taken = {"status": 202, "body": {"job": job, "state": "running"}}
+    stage.simulator.plan({"tool": "provision_line", "mode": "ok", **taken})
+    key = f"run-{number}"
+    ref = api.start_run(actor=AGENT, definition="line_activation", input=dict(LINE), start_key=key).run_ref
+    run_id, owner = Run.objects.get(ref=ref).pk, workers.enrol("test")
+    said = api.Callback(
+        system="jobs", verdict=Verdict.FOUND, reference=job, result={"job": job, "line": "LN-9"}
+    )
+
+    def drive_on() -> None:
+        claimed = ledger.claim_run(run_id, owner)
+        assert claimed is not None
+        drive(*claimed, World(settings.TOOL_SYSTEMS))
+
+    return drive_on, lambda: api.receive(said), ref
+
+
+def _judge_promised(stage: Stage, ref: str, received: object) -> None:
+    assert isinstance(received, api.Received), received
+    stage.settle()
+    line = next(action for action in api.run_facts(ref).actions if action.tool == "provision_line")
+    assert (line.state, line.settled_by) == (ActionState.CONFIRMED, "callback")
+    assert Evidence.objects.filter(source="callback", run_id__isnull=False).count() == 1
+    assert [entry.name for entry in api.entries(ref) if entry.step == line.step].count(
+        "tool.execution.succeeded"
+    ) == 1
 
 
 @pytest.mark.parametrize("point", COMMAND)

@@ -93,6 +93,18 @@ def test_a_stale_page_is_told_what_changed_and_nothing_is_done(rejected_notice: 
     assert flows.names(rejected_notice.ref)[-1] == "command.refused"
 
 
+def test_who_claims_again_what_is_theirs_renews_it_and_that_is_on_record_too(
+    rejected_notice: RunFacts,
+) -> None:
+    ref = ref_of(rejected_notice)
+
+    answers = [Desk("jonas").run("claim", ref, f"jonas-{number}").status for number in (1, 2)]
+
+    assert answers == [Answer.ACCEPTED, Answer.ACCEPTED]
+    told = [entry for entry in api.entries(rejected_notice.ref) if entry.name == "human.handoff.claimed"]
+    assert [entry.command_id for entry in told] == ["jonas-1", "jonas-2"]
+
+
 def test_a_conflict_does_not_use_up_the_command_id(rejected_notice: RunFacts) -> None:
     maya, ref = Desk("maya"), ref_of(rejected_notice)
     old = maya.preview(ref, "compensate")
