@@ -60,7 +60,7 @@ from sagas.retirement import (
 )
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
 from sagas.summary import counts, done, elements, level, mark_word, question, strip, trouble
-from sagas.teamfile import read_team
+from sagas.teamfile import read_team, team_from_document
 from sagas.teams import queues, store_team
 from sagas.tx import durable as transaction
 from sagas.tx import lock_freeze, retrying
@@ -164,6 +164,7 @@ __all__ = [
     "strip",
     "systems_lately",
     "targets",
+    "team_from_document",
     "team_queues",
     "tool",
     "tool_versions",

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from sagas import api
 from sagas.facts import Actor
-from sagas.teamfile import team_from_document
 from tools import lint
 from tools.contract import Json
 from tools.drills.drill import Step
@@ -38,7 +37,7 @@ class Publisher:
         workflow = self._score.drill.workflow
         if "calendar" in workflow:
             team = {"name": workflow["team"], **workflow["calendar"]}
-            api.publish_team(team_from_document(team), team, actor=actor)
+            api.publish_team(api.team_from_document(team), team, actor=actor)
         self._publish(
             translated(self._score.drill, prefix=self._score.names.prefix, gated=self._gated), actor
         )
