@@ -158,6 +158,7 @@ __all__ = [
     "signoff_facts",
     "signoffs",
     "signoffs_open",
+    "standing_still",
     "standings",
     "start_run",
     "start_steps",
@@ -212,14 +213,13 @@ systems_lately = lately.systems
 workers_seen, waiting = vitals.workers_seen, vitals.waiting
 broker_seen, outbox_seen = vitals.broker_seen, vitals.outbox_seen
 unknown_steps, outstanding = vitals.unknown_steps, vitals.outstanding
-reconciliation_seen = vitals.reconciliation_seen
-database_seen = vitals.database_seen
+reconciliation_seen, database_seen = vitals.reconciliation_seen, vitals.database_seen
+standing_still = vitals.standing_still
 
 
 asked = planner.asked
 compensation_order = planner.compensation_order
-freeze_reach = _freezes.reach
-hold_freezes = lock_freeze
+freeze_reach, hold_freezes = _freezes.reach, lock_freeze
 
 
 def freezes() -> tuple[FreezeFacts, ...]:

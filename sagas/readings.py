@@ -162,6 +162,14 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StandsStill:
+    """Nothing is done by itself just now: how long nobody was heard (None: nobody ever), how long work has waited."""
+
+    silent_s: float | None
+    waiting_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerSeen:
     """The broker: bells that nobody has heard yet, and what it does when its memory is full."""
 

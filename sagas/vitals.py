@@ -18,6 +18,7 @@ from sagas.readings import (
     OutboxSeen,
     Outstanding,
     ReconciliationSeen,
+    StandsStill,
     Waiting,
     WorkerSeen,
 )
@@ -25,6 +26,8 @@ from sagas.relay import broker
 
 CAP = 1000
 MOST_WORKERS = 100
+SILENT_S = 15.0
+"""A sweep renews its lease every second; after this long nobody is taken to be there."""
 
 
 def workers_seen() -> tuple[WorkerSeen, ...]:
@@ -50,6 +53,23 @@ def workers_seen() -> tuple[WorkerSeen, ...]:
             )
             for pk, kind, place, started, left, beat, runs in cursor.fetchall()
         )
+
+
+def standing_still() -> StandsStill | None:
+    """Whether automatic work stands still: a sweep that was there is silent, or due work waits and nobody is heard."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (SELECT extract(epoch FROM clock.at - max(beat_at)) FROM sagas_worker WHERE kind = 'sweep'), "
+            "EXISTS (SELECT 1 FROM sagas_worker WHERE ended_at IS NULL "
+            "        AND beat_at > clock.at - make_interval(secs => %(silent)s)), "
+            "coalesce((SELECT extract(epoch FROM clock.at - min(due_at)) FROM sagas_run "
+            "          WHERE due_at <= clock.at), 0) FROM (SELECT now_() AS at) clock",
+            {"silent": SILENT_S},
+        )
+        silent, heard, waits = cursor.fetchone()
+    if heard or (silent is None and waits <= SILENT_S):
+        return None
+    return StandsStill(silent_s=None if silent is None else max(float(silent), 0.0), waiting_s=float(waits))
 
 
 def waiting() -> Waiting:

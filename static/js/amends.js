@@ -16,9 +16,21 @@ let checked = live?.dataset.checked ?? "";
 function tick() {
   if (!document.hidden && !$("[data-ended]")) poll.dispatchEvent(new CustomEvent("amends:tick"));
 }
-if (poll) {
-  setInterval(tick, Number(poll.dataset.every) * 1000);
-  document.addEventListener("visibilitychange", tick);
+let ticking = poll && setInterval(tick, Number(poll.dataset.every) * 1000);
+if (poll) document.addEventListener("visibilitychange", () => { if (ticking) tick(); });
+
+// Banners are on every page, polled or not: what is frozen, and whether automatic work stands still.
+const pulse = $("#pulse");
+async function beat() {
+  if (document.hidden) return;
+  const shown = $("#banners")?.dataset.banners ?? "";
+  const answer = await fetch(`${pulse.dataset.banners}?shown=${encodeURIComponent(shown)}`).catch(() => null);
+  if (answer?.status === 200 && !answer.redirected) htmx.swap("#freeze-slot", await answer.text(), { swapStyle: "innerHTML" });
+}
+if (pulse) {
+  setInterval(beat, 8000);
+  document.addEventListener("visibilitychange", beat);
+  pulse.addEventListener("amends:pulse", beat);
 }
 
 function mark(alive) {
@@ -34,7 +46,7 @@ body.addEventListener("htmx:configRequest", (event) => {
   if (event.target !== poll) return;
   const result = $("#result");
   Object.assign(event.detail.parameters, {
-    freezes: body.dataset.freezes ?? "",
+    freezes: $("#banners")?.dataset.freezes ?? "",
     v: $("#seen")?.dataset.version ?? "",
     seq: $("#seen")?.dataset.seq ?? "",
     seen: $("#seen")?.dataset.seen ?? "",
@@ -45,13 +57,24 @@ body.addEventListener("htmx:configRequest", (event) => {
   });
 });
 body.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.successful && event.detail.requestConfig?.verb === "post") forget(event.detail.requestConfig.elt);
   if (event.target !== poll) return;
+  if (event.detail.xhr?.status === 286) ticking = clearInterval(ticking);  // nothing further comes of it
   const stamp = event.detail.xhr?.getResponseHeader("X-Checked");
   if (stamp) { checked = stamp; if (live) live.dataset.checked = stamp; }
   mark(event.detail.successful && Boolean(stamp));
   const viewers = event.detail.xhr?.getResponseHeader("X-Viewers");
   if (viewers !== null && $("#viewers")) $("#viewers").textContent = decodeURIComponent(viewers ?? "");
 });
+
+// --- Drafts: what was written survives a reload, a refusal and a poll, until it was sent ------------------------
+
+const drafts = "#run textarea, #again textarea, #comment, #withdraw textarea";
+const draftOf = (field) => `draft:${location.pathname}:${field.form?.elements.verb?.value ?? ""}.${field.form?.elements.step?.value ?? ""}:${field.name}`;
+const keep = (field) => { if (field.value.trim()) sessionStorage.setItem(draftOf(field), field.value); else sessionStorage.removeItem(draftOf(field)); };
+const forget = (form) => all("textarea", form.closest("form") ?? form).forEach((field) => sessionStorage.removeItem(draftOf(field)));
+const recall = () => all(drafts).forEach((field) => { if (!field.value) field.value = sessionStorage.getItem(draftOf(field)) ?? ""; });
+body.addEventListener("input", (event) => { if (event.target.matches(drafts)) keep(event.target); });
 
 // --- Focus is never lost: a result takes it, else it stays where it was -----------------------------------
 
@@ -86,6 +109,7 @@ function reveal(target) {
 // --- Small comforts: copy buttons, dialogs, the help sheet ------------------------------------------------
 
 function wake() {
+  recall();
   // A dialog that came open, because something in it needs fixing, keeps the focus inside like any other.
   all("dialog.dlg[open]").forEach((dialog) => { if (!dialog.matches(":modal")) { dialog.close(); dialog.showModal(); } });
   if (navigator.clipboard) all("[data-copy][hidden]").forEach((button) => { button.hidden = false; });
@@ -150,6 +174,8 @@ const actions = {
   j: () => (page === "case" ? move(".step > summary", 1) : move(".rl .ttl", 1)),
   k: () => (page === "case" ? move(".step > summary", -1) : move(".rl .ttl", -1)),
   o: () => { const step = document.activeElement?.closest("details"); if (step) step.open = !step.open; },
+  s: () => $("[data-key=s]")?.focus(),
+  p: () => $("[data-key=p]")?.focus(),
   c: () => $("[data-verb=claim]")?.focus(),
 };
 

@@ -37,6 +37,13 @@ EXPECTED = (
     "status of 410",
     "status of 422",
     "status of 423",
+    "status of 428",
+    "status of 429",
+    "status of 500",
+    "status of 503",
+    # A poll gives way to what a person does, and is cut off when they leave the page.
+    "htmx:afterRequest, [object HTMLDivElement]",
+    "htmx:sendAbort",
 )
 
 

@@ -9,8 +9,9 @@ from playwright.sync_api import Page, expect
 
 from sagas import api
 from sagas.facts import RunFacts
+from sagas.ledger import workers
 from tests.browser.conftest import OpenAs, now_open, ref_in
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import ref_of
 
@@ -293,3 +294,98 @@ def test_a_session_that_has_ended_leads_to_the_login_page(open_as: OpenAs, case:
     tick(page)
 
     page.wait_for_url(f"**/login/?next=*{ref_in(case)}*")
+
+
+def test_two_browsers_decide_on_one_case_and_one_wins(
+    open_as: OpenAs, refused_case: str, rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    first, second = open_as("maya", refused_case), open_as("jonas", refused_case)
+    for page in (first, second):
+        page.keyboard.press("m")
+        now_open(page, "compensate")
+        page.locator("#f-reason").fill(REASON)
+    before = len(workplace.ledger(kind="effect"))
+
+    first.keyboard.press("Control+Enter")
+    expect(first.locator("#result")).to_contain_text("It is being carried out.")
+    second.keyboard.press("Control+Enter")
+
+    told = second.locator("#result")
+    expect(told).to_contain_text("Nothing was sent.")
+    expect(told).to_contain_text("Maya Okafor")
+    expect(told).to_contain_text(re.compile(r"\d\d:\d\d:\d\d"))
+    expect(second.locator("#f-reason")).to_have_value(REASON)
+    flows.drive_until_still(rejected_notice.ref)
+    assert len(workplace.ledger(kind="effect")) == before + 2
+    ordered = [entry for entry in api.entries(rejected_notice.ref) if entry.name == "run.turned_back"]
+    assert [entry.actor_name for entry in ordered] == ["Maya Okafor"]
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Reach a control as a person without a mouse does."""
+    for _ in range(60):
+        if page.evaluate("selector => document.activeElement?.matches(selector) ?? false", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} cannot be reached by keyboard")
+
+
+@pytest.mark.timeout(180)
+def test_b23_b24_claim_query_and_hand_over_by_keyboard(open_as: OpenAs, case: str) -> None:
+    page = open_as("maya", case)
+    page.keyboard.press("c")
+    page.keyboard.press("Enter")
+    expect(page.locator("#holder")).to_contain_text("Yours since")
+
+    page.keyboard.press("q")
+    now_open(page, "query_status", "send_notice")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("It is being carried out.")
+
+    page.keyboard.press("h")
+    now_open(page, "assign")
+    tab_to(page, "#f-person")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "#f-reason")
+    # Letters that pick actions elsewhere are letters here.
+    page.keyboard.type("qrame: my shift ends, please go on")
+    expect(page.locator("#run input[name=verb]")).to_have_value("assign")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("Handed over at")
+    expect(page.locator("#holder")).not_to_contain_text("Yours since")
+
+
+def test_b10_a_reason_survives_a_reload(open_as: OpenAs, refused_case: str) -> None:
+    page = open_as("maya", f"{refused_case}?act=escalate")
+    page.locator("#f-reason").fill(REASON)
+
+    page.reload()
+
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result")).to_contain_text("Escalated at")
+    page.goto(f"{page.url.partition('?')[0]}?act=escalate")
+    expect(page.locator("#f-reason")).to_have_value("")
+
+
+@pytest.mark.requirement("S4-1")
+def test_b21_pages_that_nothing_polls_hear_of_a_freeze_and_of_work_that_stands_still(
+    open_as: OpenAs, workplace: Simulator, clock_of_tests: Clock
+) -> None:
+    workers.enrol("sweep")
+    page = open_as("maya", "/account/")
+    pulse = "document.querySelector('#pulse').dispatchEvent(new CustomEvent('amends:pulse'))"
+    expect(page.locator(".freeze")).to_have_count(0)
+
+    why = "Provider reports duplicates."
+    assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=why).accepted
+    page.evaluate(pulse)
+    expect(page.locator(".freeze")).to_contain_text(why)
+
+    clock_of_tests.put_forward(60)
+    page.evaluate(pulse)
+    expect(page.locator(".still")).to_contain_text("Automatic work stands still")
+    with page.expect_response("**/banners/*") as answered:
+        page.evaluate(pulse)
+    assert answered.value.status == 204
+    assert "setInterval(beat, 8000)" in page.evaluate("fetch('/static/js/amends.js').then(r => r.text())")

@@ -6,11 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from django.template.loader import render_to_string
+from playwright.sync_api import Page, Route, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs, ref_in
 from tests.integration.workbench import flows
+from workbench.web.presenters.errors import words
 
 REASON = "The carrier confirmed by phone that it went out."
 PLAIN: dict[str, Any] = {"java_script_enabled": False}
@@ -164,3 +166,48 @@ def test_the_login_page_refuses_without_saying_which_was_wrong(open_as: OpenAs) 
     page.get_by_role("main").get_by_role("button", name="Log in").click()
 
     expect(page.get_by_role("heading", name="Handoffs", level=1)).to_be_visible()
+
+
+@pytest.mark.requirement("S1-20")
+def test_b27_every_status_renders_its_words_through_htmx_and_focus_is_kept(
+    open_as: OpenAs, refused_case: str
+) -> None:
+    page = open_as("maya", refused_case)
+    statuses: list[int] = []
+    page.on("response", lambda answer: statuses.append(answer.status) if "/act/" in answer.url else None)
+    ask = """async ([path, values]) => {
+        const token = document.querySelector('[name=csrfmiddlewaretoken]').value;
+        await htmx.ajax('POST', path, {
+            target: '#case-body', swap: 'morph:innerHTML', values: {...values, csrfmiddlewaretoken: token},
+        });
+    }"""
+
+    def told(words_: str, status: int, **values: str) -> None:
+        page.evaluate(ask, [f"{refused_case}act/", {"reason": REASON, "command_id": f"h-{status}", **values}])
+        expect(page.locator("#result").first).to_contain_text(words_)
+        assert statuses[-1] == status
+        expect(page.locator("body")).not_to_be_focused()
+
+    told("Look at the preview first", 422, verb="escalate")
+    told("This preview has expired", 410, verb="escalate", preview_id="gone")
+    told("Nothing was sent.", 409, verb="resume", preview_id="x")
+    told("does not include this", 403, verb="skip_compensation", step="create_shipment")
+    frozen = "Provider reports duplicates."
+    assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=frozen).accepted
+    told(frozen, 423, verb="retry", step="send_notice", preview_id="x")
+
+    # Nothing in the product answers these to a form today; their words are ready for what stands in front of it.
+    answers = {status: words(status, number="5f22") for status in (428, 429, 500, 503)}
+    now = [0]
+
+    def answer(route: Route) -> None:
+        body = render_to_string("errors/note.html", {"error": answers[now[0]]})
+        headers = {"HX-Retarget": "#main", "HX-Reswap": "afterbegin"}
+        route.fulfill(status=now[0], body=body, headers=headers)
+
+    page.route("**/act/", answer)
+    for status, said in answers.items():
+        now[0] = status
+        told(said.says, status, verb="escalate")
+        expect(page.locator("#result").first).to_contain_text(said.title)
+        page.locator("#result").first.evaluate("note => note.remove()")

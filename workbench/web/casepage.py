@@ -88,6 +88,7 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
         draft=wish.comment,
         closed=shown_case.closed,
         mine=shown_case.owner.mine,
+        held=not (shown_case.owner.mine or shown_case.owner.nobody),
         withdrawal=_withdrawal(offers, wish),
     )
     return {

@@ -19,6 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from sagas import api
 from sagas.facts import Actor, FreezeFacts
+from sagas.readings import StandsStill
 from workbench import policies
 from workbench.policies import Permission
 from workbench.queries.people import Person, actor_of
@@ -49,6 +50,11 @@ class Reader:
     def freezes(self) -> tuple[FreezeFacts, ...]:
         """The freezes in force."""
         return api.freezes()
+
+    @cached_property
+    def still(self) -> StandsStill | None:
+        """Whether automatic work stands still."""
+        return api.standing_still()
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -150,6 +156,7 @@ def frame(reader: Reader, section: str) -> shell.Shell:
         counts=reader.counts,
         signoffs=reader.signoffs,
         freezes=reader.freezes,
+        still=reader.still,
         clock=reader.clock,
         search=reader.request.GET.get("q", "") if section in ("queue", "runs") else "",
     )

@@ -7,6 +7,7 @@ from django.urls import path, re_path
 
 from workbench.web.views import (
     account,
+    banners,
     bulk,
     case,
     freeze,
@@ -69,6 +70,7 @@ urlpatterns = [
     path("runs/<str:ref>/act/", stops.act, name="run-act"),
     path("system/", system.system, name="system"),
     path("system/now/", system.numbers, name="system-now"),
+    path("banners/", banners.banners, name="banners"),
     path("search/", search.search, name="search"),
     path("freeze/", freeze.freeze, name="freeze"),
     path("freeze/now/", freeze.act, {"verb": "freeze"}, name="freeze-now"),

@@ -299,7 +299,15 @@ def _closed(handoff: HandoffFacts, facts: RunFacts, clock: Clock) -> str:
     how = known.get(handoff.resolution, handoff.resolution)
     closed = _("Closed {at}: {how}.").format(at=clock.time(handoff.resolved_at), how=how)
     if facts.state in FINAL_RUN_STATES:
-        return sentence_join([closed, _("Nothing can be changed.")])
+        return sentence_join(
+            [
+                closed,
+                _("Nothing can be changed."),
+                _(
+                    "A remark can be added; what has to be put right starts as a run of its own that is linked here."
+                ),
+            ]
+        )
     return sentence_join([closed, _("The run goes on.")])
 
 

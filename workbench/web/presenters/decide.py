@@ -157,9 +157,10 @@ def panel(
     draft: str = "",
     closed: str = "",
     mine: bool = False,
+    held: bool = False,
     withdrawal: tuple[Field, ...] = (),
 ) -> Panel:
-    """Allowed offers in the server's order, then the switched-off ones with their reasons."""
+    """Allowed offers in the server's order, then the switched-off ones with their reasons. `held`: by somebody else."""
     all_offers = tuple(offers)
     in_bar = ("release",) if mine else IN_BAR
     shown = [_choice(offer, picked) for offer in all_offers if offer.needs_preview]
@@ -175,7 +176,11 @@ def panel(
         summary=_summary(allowed, len(shown) - allowed),
         jump=ngettext("Decide: {n} action allowed", "Decide: {n} actions allowed", allowed).format(n=allowed),
         nothing=closed or _("No action is allowed for you now. The reasons stand above."),
-        claims=tuple(_small(one) for one in all_offers if one.verb in in_bar and one.allowed),
+        claims=tuple(
+            replace(_small(one), label=_("Take over")) if held and one.verb == "claim" else _small(one)
+            for one in all_offers
+            if one.verb in in_bar and one.allowed
+        ),
         comment=_small(comment, draft) if comment and comment.allowed else None,
         pause=_small(pause) if pause else None,
         withdraw=replace(_small(withdraw), fields=withdrawal) if withdraw else None,

@@ -15,6 +15,7 @@ from workbench.commands import Change, Result
 from workbench.errors import Answer
 from workbench.web.presenters import steps, text, words
 from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.queue import sentence_join
 from workbench.web.presenters.words import Words
 
 
@@ -262,7 +263,11 @@ def _of_step(action: ActionFacts, clock: Clock, verb: str, step: str) -> Shown:
             return Shown(tone="run", icon="bad", headline=says, announce=says)
         case ActionState.UNKNOWN:
             says = _("No answer from {system}. The outcome is not known.").format(system=system)
-            return Shown(tone="unk", icon="unk", headline=says, more=_("Nothing was assumed."), announce=says)
+            more = _("Nothing was assumed.")
+            if action.due_at is not None and action.due_at > clock.now:
+                again = _("Next automatic check {at}.").format(at=clock.time(action.due_at))
+                more = sentence_join([more, again])
+            return Shown(tone="unk", icon="unk", headline=says, more=more, announce=says)
         case _:
             return _still(verb, step)
 

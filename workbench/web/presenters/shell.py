@@ -9,9 +9,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from sagas.facts import FreezeFacts
+from sagas.readings import StandsStill
 from workbench.queries.people import Person
 from workbench.web.presenters import marks, words
-from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.clock import Clock, span_words
 from workbench.web.presenters.queue import capped
 from workbench.web.presenters.words import Words
 
@@ -76,6 +77,8 @@ class Shell:
     nav: tuple[NavGroup, ...]
     freezes: tuple[FreezeBanner, ...]
     freeze_ids: str
+    still: str
+    banners: str
     person: str
     initials: str
     role: Words
@@ -95,6 +98,7 @@ def shell(
     counts: Mapping[str, int],
     signoffs: int,
     freezes: Iterable[FreezeFacts],
+    still: StandsStill | None,
     clock: Clock,
     search: str = "",
 ) -> Shell:
@@ -107,12 +111,31 @@ def shell(
         nav=_nav(section, counts, signoffs) if person else (),
         freezes=tuple(_banner(freeze, clock) for freeze in in_force) if person else (),
         freeze_ids=freeze_ids(in_force),
+        still=_still(still) if person else "",
+        banners=banners(in_force, still),
         person=person.display_name if person else "",
         initials=marks.initials(person.display_name) if person else "",
         role=words.ROLES.get(role, role),
         zone=person.time_zone if person else "UTC",
         single_keys=person.single_keys if person else True,
         search=search,
+    )
+
+
+def banners(freezes: Iterable[FreezeFacts], still: StandsStill | None) -> str:
+    """The banners of a page as one word, for it to say which it shows."""
+    return f"{freeze_ids(freezes)}{'' if still is None else '-still'}"
+
+
+def _still(still: StandsStill | None) -> str:
+    if still is None:
+        return ""
+    if still.silent_s is None:
+        return _("Automatic work stands still: no worker runs, and work has waited for {span}.").format(
+            span=span_words(int(still.waiting_s))
+        )
+    return _("Automatic work stands still: no worker has been heard for {span}.").format(
+        span=span_words(int(still.silent_s))
     )
 
 

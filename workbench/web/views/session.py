@@ -76,6 +76,8 @@ def outside() -> Shell:
         nav=(),
         freezes=(),
         freeze_ids="",
+        still="",
+        banners="",
         person="",
         initials="",
         role="",
