@@ -111,9 +111,9 @@ def test_two_hundred_rows_in_groups_or_not_cost_as_many_queries_as_one(
 @pytest.mark.parametrize(
     ("path", "most"),
     [
-        ("/handoffs/", 16),
+        ("/handoffs/", 17),
         ("/handoffs/?group=similar", 18),
-        ("/handoffs/?state=unknown&risk=low&owner=nobody&q=o-&tool=send_notice", 16),
+        ("/handoffs/?state=unknown&risk=low&owner=nobody&q=o-&tool=send_notice", 17),
         ("/handoffs/{ref}/", 32),
         ("/handoffs/{ref}/trail/", 21),
         ("/runs/", 12),
