@@ -618,7 +618,13 @@ _CLAIM_KINDS: Mapping[str, tuple[list[str], Json]] = {
     "alarm": (["code"], {"code": _prose("a code of an alarm"), "at": MOMENT, "in_force": _yes("is it on")}),
     "linked_handoff": (["present"], {"present": _yes("is there one")}),
     "answers_equal": (["commands"], {"commands": _many(_count("an order", low=1), "commands")}),
-    "one_accepted": (["commands"], {"commands": _many(_count("an order", low=1), "commands")}),
+    "one_accepted": (
+        ["commands"],
+        {
+            "commands": _many(_count("an order", low=1), "commands"),
+            "or_none": _yes("whether none of them may be accepted too, because something else came first"),
+        },
+    ),
     "handoffs": ([], _BOUND),
     "rate": (
         ["of", "at_most_per_s", "over_s"],
