@@ -112,17 +112,23 @@ def _enter(order: Queue) -> pacing.Ticket:
     """The ticket of this call, with the time that it has waited so far where it was sent away for speed."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO sagas_turn (run_id, action_id, tool, flow, reserved) VALUES (%s, %s, %s, %s, %s) "
+            "INSERT INTO sagas_turn (run_id, action_id, tool, flow, reserved, sent_away) "
+            "VALUES (%s, %s, %s, %s, %s, %s) "
             "ON CONFLICT (action_id, tool) DO UPDATE SET flow = excluded.flow, reserved = excluded.reserved, "
+            "sent_away = excluded.sent_away, "
             "waiting_since = CASE WHEN sagas_turn.used_at IS NULL OR %s "
-            "THEN coalesce(sagas_turn.waiting_since, now_()) ELSE now_() END, go_at = NULL, used_at = NULL "
-            "RETURNING id, waiting_since",
+            "THEN coalesce(sagas_turn.waiting_since, now_()) ELSE now_() END, "
+            # Who went out and was sent away asks anew, behind those who have not been out: a call that is refused for
+            # ever would else be the next one each time, and nobody else would have a turn.
+            "asked_at = CASE WHEN sagas_turn.used_at IS NULL THEN sagas_turn.asked_at ELSE now_() END, "
+            "go_at = NULL, used_at = NULL RETURNING id, asked_at",
             [
                 order.run_id,
                 order.action_id,
                 order.contract.tool,
                 order.flow,
                 order.reserved,
+                order.sent_away,
                 order.sent_away,
             ],
         )
@@ -199,9 +205,9 @@ def _waiting(gate: Gate, most: int, asker: int) -> list[pacing.Ticket]:
     """The first of every flow that wait for this tool and that nobody is busy with."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, run_id, flow, reserved, waiting_since, in_all FROM ("
+            "SELECT id, run_id, flow, reserved, asked_at, in_all FROM ("
             "  SELECT t.*, count(*) OVER () AS in_all, row_number() OVER ("
-            "    PARTITION BY t.reserved, t.flow ORDER BY t.waiting_since, t.id) AS place"
+            "    PARTITION BY t.reserved, t.flow ORDER BY t.asked_at, t.id) AS place"
             "  FROM sagas_turn t JOIN sagas_run r ON r.id = t.run_id "
             "  WHERE t.tool = %s AND t.go_at IS NULL AND t.used_at IS NULL "
             "  AND (r.id = %s OR (r.owner = '' AND r.due_at IS NOT NULL))) waiting WHERE place <= %s",
@@ -252,7 +258,7 @@ def heard(answers: Iterable[tuple[Contract, Observation]]) -> Heard:
     for contract, observation in sorted(answers, key=lambda answer: answer[0].tool):
         outcome = classify(contract, observation)
         if outcome.kind is OutcomeKind.THROTTLED:
-            _close(contract, outcome)
+            _close(contract, outcome, key=observation.key)
             slowed = True
         elif outcome.credential:
             slowed = True
@@ -261,11 +267,16 @@ def heard(answers: Iterable[tuple[Contract, Observation]]) -> Heard:
     return Heard(slowed=slowed, paused=paused)
 
 
-def _close(contract: Contract, outcome: Outcome) -> None:
+def _close(contract: Contract, outcome: Outcome, *, key: str) -> None:
+    """Nobody calls until then, and after that slower. A call that is refused again and again closes the gate as well,
+    but slows it down once only: others would stand still for what may be wrong with it alone.
+    """
     with durable():
         gate, now = _lock(contract.tool), _now()
         was_open = gate.not_before is None or gate.not_before <= now
-        if was_open:
+        if was_open and gate.strikes and _was_sent_away(contract.tool, key):
+            gate.pace = _rate(gate, now)
+        elif was_open:
             gate.pace = pacing.slower(_rate(gate, now))
             gate.strikes += 1
         wait = outcome.retry_after_s
@@ -278,6 +289,20 @@ def _close(contract: Contract, outcome: Outcome) -> None:
         if was_open:
             after = {"tool": gate.tool, "until": gate.not_before.isoformat(), "per_second": gate.pace}
             _say("tool.gate.closed", entries.EXECUTOR, "it asked us to slow down", after)
+
+
+def _was_sent_away(tool: str, key: str) -> bool:
+    """Whether the call under this key had been refused for speed before it got the turn that it has just used."""
+    if not key:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM sagas_turn t WHERE t.tool = %s AND t.sent_away AND t.action_id IN ("
+            "SELECT id FROM sagas_action WHERE key = %s "
+            "UNION ALL SELECT action_id FROM sagas_compensation WHERE key = %s))",
+            [tool, key, key],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _pause(contract: Contract, outcome: Outcome) -> bool:

@@ -36,7 +36,8 @@ class Turn(models.Model):
     """A call that waits, or waited, for its turn at a gate; one row for each action and tool.
 
     `go_at` is its turn once it has one, `used_at` when the call went out. `waiting_since` counts over refusals for
-    speed; null once a person was asked.
+    speed; null once a person was asked. `asked_at` is its place in the queue: who was sent away asks anew, at the end.
+    `sent_away`: it has been out and was refused for speed, so that another refusal says less about the tool than about it.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="turns")
@@ -45,6 +46,8 @@ class Turn(models.Model):
     flow = models.TextField()
     reserved = models.BooleanField(default=False)
     waiting_since = models.DateTimeField(null=True, db_default=DatabaseNow())
+    asked_at = models.DateTimeField(db_default=DatabaseNow())
+    sent_away = models.BooleanField(default=False, db_default=False)
     go_at = models.DateTimeField(null=True)
     used_at = models.DateTimeField(null=True)
 
@@ -52,7 +55,7 @@ class Turn(models.Model):
         constraints = [models.UniqueConstraint(fields=["action", "tool"], name="turn_once")]
         indexes = [
             models.Index(
-                fields=["tool", "reserved", "flow", "waiting_since"],
+                fields=["tool", "reserved", "flow", "asked_at"],
                 name="turn_waiting",
                 condition=models.Q(go_at__isnull=True, used_at__isnull=True),
             ),
