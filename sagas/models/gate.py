@@ -37,7 +37,7 @@ class Turn(models.Model):
 
     `go_at` is its turn once it has one, `used_at` when the call went out. `waiting_since` counts over refusals for
     speed; null once a person was asked. `asked_at` is its place in the queue: who was sent away asks anew, at the end.
-    `sent_away`: it has been out and was refused for speed, so that another refusal says less about the tool than about it.
+    `sent_away`: it has been out and was refused for speed: another refusal says less about the tool than about it.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="turns")

@@ -36,7 +36,7 @@ MODES = (
     "not_found",
 )
 COMPENSATION_MODES = ("fail_before", "fail_after", "applied_no_answer", "throttle", "reset")
-IN_FLIGHT = 24
+IN_FLIGHT = 8
 STUCK_S = 240.0
 """Far beyond every wait that the contracts of the flow allow: a minute of "too fast", four tries of everything else."""
 
@@ -84,7 +84,7 @@ def soak(runs: int, *, seed: int, progress: Progress) -> Verdict:
     """Run the soak in an arena of its own."""
     chance = random.Random(seed)  # noqa: S311  replayable, not secret
     verdict, began = Verdict(runs=runs), time.monotonic()
-    with Arena(workers=1, concurrency=6) as ground:
+    with Arena(workers=1, concurrency=3) as ground:
         story.publish(progress)
         waiting: dict[str, tuple[str, float]] = {}
         started = 0

@@ -199,8 +199,8 @@ def test_a_run_does_not_begin_without_an_entry(case: RunFacts) -> None:
 def _columns_but_id(table: str) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND column_name <> 'id' "
-            "AND table_schema = 'public'",
+            "SELECT quote_ident(column_name) FROM information_schema.columns WHERE table_name = %s "
+            "AND column_name <> 'id' AND is_generated = 'NEVER' AND table_schema = 'public'",
             [table],
         )
         return [row[0] for row in cursor.fetchall()]
