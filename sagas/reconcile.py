@@ -265,7 +265,7 @@ def _raise_drift(facts: RunFacts, action: ActionFacts, detail: str) -> None:
             desk.hand_over(
                 Reason.LATE_FACT, action=row, detail=detail, actor=entries.VALIDATOR, linked=linked
             )
-        desk.say(_DRIFT, actor=entries.VALIDATOR, step=row.step, reason=detail[:2000])
+        desk.say("reconciliation.drift", actor=entries.VALIDATOR, step=row.step, reason=detail[:2000])
         desk.due_at = desk.run.due_at
         desk.close(release=False)
 

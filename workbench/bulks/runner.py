@@ -18,7 +18,7 @@ from django.db import DatabaseError
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from sagas import api, faultpoints
+from sagas import api
 from sagas.errors import NotFound
 from sagas.facts import Actor, ActorKind
 from workbench import policies
@@ -161,7 +161,6 @@ def _rest(row: Bulk, stop: Stop) -> None:
 
 def _send(row: Bulk, member: BulkMember, *, first: bool = False) -> bool:
     """Order it for one case. False: not now, and not for the next one either."""
-    faultpoints.reach("bulk.member")
     actor, person = _author(row), User.objects.filter(username=row.actor_id).first()
     preview_id, queried = _preview(row, member, actor, person)
     result = dispatch(
