@@ -10,9 +10,9 @@ from sagas.orders import Queue
 from tests.conftest import Clock
 from tests.integration.sagas.conftest import AGENT, drain
 from tests.integration.sagas.stage import Stage, clear_stage, stage
-from tests.integration.sagas.test_gates import TOOL, arrivals, one_step, scene, start
+from tests.integration.sagas.test_gates import TOOL, arrivals, clock, one_step, scene, simulator, start
 
-__all__ = ["clear_stage", "scene", "stage"]
+__all__ = ["clear_stage", "clock", "scene", "simulator", "stage"]
 
 
 @pytest.mark.requirement("S4-5")
