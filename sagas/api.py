@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-from sagas import catalogue, faultpoints, lately, planner, queries, vitals
+from sagas import catalogue, faultpoints, lately, planner, published, queries, vitals
 from sagas import entries as _entries
 from sagas import freezes as _freezes
 from sagas import queue as _queue
@@ -327,6 +327,15 @@ def record_replan(
 
 
 REPLANS = ("replan", "fallback", "retry", "handoff")
+
+
+def another_database() -> None:
+    """Forget what this process remembers of published versions: another database stands behind it from now on.
+
+    Only what starts databases of its own one after another needs it.
+    """
+    published.forget()
+    catalogue.forget()
 
 
 def publish_contract(contract: Contract, *, actor: Actor) -> bool:

@@ -105,6 +105,11 @@ def _checked(pk: int) -> tuple[Definition, Mapping[str, Contract], tuple[lint.Fi
     return definition, contracts, lint.check(definition, contracts)
 
 
+def forget() -> None:
+    """Empty the cache of checks."""
+    _checked.cache_clear()
+
+
 def _live_by_name(names: Sequence[str]) -> dict[str, int]:
     return dict(
         Run.objects.filter(finished_at=None, definition__name__in=names)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import psycopg
 
+from sagas import api
 from tools.drills.drill import Drill
 from tools.drills.translate import SYSTEM
 from workbench.labs.arena import Arena
@@ -39,6 +40,7 @@ class Ground:
         os.environ |= {SECRET: json.dumps({SYSTEM: self.secret}), CALLBACKS: "http://127.0.0.1:9/callbacks"}
         self._stack.callback(_put_back, before)
         self.arena = self._stack.enter_context(Arena(workers=self._workers, sweeps=1, relays=1))
+        api.another_database()
         _ = self.arena.clock
         self.hours = Hours(self.arena.connection_url_owner)
         self.arena.wait_until_ready()
