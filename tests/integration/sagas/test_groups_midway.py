@@ -197,7 +197,8 @@ def test_a_drain_drives_several_runs_with_groups_side_by_side(scene: Stage) -> N
 
     drainer = Drain("test", in_flight=2)
     driven = drainer.run(seconds=60)
-    if driven < 4:  # a machine that stood still for a lease: the drain ended its round, and the next one goes on
+    if driven < 4:
+        # On a machine that stood still for a lease the drain ends its round, and the next one goes on.
         driven += drainer.run(seconds=60)
     drainer.close()
     assert driven >= 4
