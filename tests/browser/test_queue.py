@@ -276,6 +276,18 @@ def test_a_group_is_unfolded_and_folded_and_says_which(
     expect(page.locator(".grph")).to_contain_text("first of 51")
 
 
+def test_a_group_is_folded_without_javascript_and_the_focus_stays_on_it(
+    open_as: OpenAs, unknown_notice: RunFacts, many: Callable[[], None]
+) -> None:
+    many()
+    page = open_as("maya", "/handoffs/?group=similar", java_script_enabled=False)
+
+    page.locator(".fold").click()
+
+    expect(page.locator(".fold")).to_have_attribute("aria-expanded", "false")
+    expect(page.locator(".fold:focus")).to_have_count(1)
+
+
 def test_filters_and_saved_views_work_without_javascript(open_as: OpenAs, unknown_notice: RunFacts) -> None:
     page = open_as("maya", "/handoffs/", java_script_enabled=False)
 

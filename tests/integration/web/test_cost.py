@@ -1,8 +1,6 @@
-"""What pages cost: a fixed number of queries however many rows, and the queue within its time."""
+"""What pages cost: a fixed number of queries however many rows. Seconds are measured by `manage.py bench`."""
 
 from __future__ import annotations
-
-import time
 
 import psycopg
 import pytest
@@ -15,8 +13,6 @@ from sagas.facts import RunFacts
 from tests.integration.workbench import flows
 
 STORED = 1000
-LIMIT_S = 0.100
-TRIES = 9
 
 
 def columns(owner: psycopg.Connection, table: str) -> list[str]:
@@ -57,20 +53,13 @@ def full_queue(unknown_notice: RunFacts, fresh_database: str) -> None:
         owner.execute("ANALYZE sagas_handoff")
 
 
-def cost(client: Client, path: str) -> tuple[int, float]:
-    """Queries of one page, and the processor time that it takes in seconds.
-
-    Processor time, and the best of several, because other processes share the machine that tests run on.
-    """
+def cost(client: Client, path: str) -> int:
+    """Queries of one page, once everything that a process reads only once has been read."""
     client.get(path)
-    best = float("inf")
-    for _try in range(TRIES):
-        with CaptureQueriesContext(connection) as asked:
-            began = time.thread_time()
-            answer = client.get(path)
-            best = min(best, time.thread_time() - began)
-        assert answer.status_code == 200
-    return len(asked), best
+    with CaptureQueriesContext(connection) as asked:
+        answer = client.get(path)
+    assert answer.status_code == 200
+    return len(asked)
 
 
 @pytest.fixture
@@ -80,27 +69,26 @@ def maya(workplace: object) -> Client:
     return client
 
 
-def test_fifty_of_a_thousand_rows_come_within_the_time_and_with_as_many_queries_as_one(
+def test_fifty_of_a_thousand_rows_cost_as_many_queries_as_one(
     maya: Client, unknown_notice: RunFacts, request: pytest.FixtureRequest
 ) -> None:
-    one_row, __ = cost(maya, "/handoffs/")
+    one_row = cost(maya, "/handoffs/")
 
     request.getfixturevalue("full_queue")
-    many_rows, seconds = cost(maya, "/handoffs/")
+    many_rows = cost(maya, "/handoffs/")
 
     assert maya.get("/handoffs/").content.count(b'<tr id="row-') == 50
     assert many_rows == one_row
-    assert seconds < LIMIT_S
 
 
 def test_two_hundred_rows_in_groups_or_not_cost_as_many_queries_as_one(
     maya: Client, unknown_notice: RunFacts, request: pytest.FixtureRequest
 ) -> None:
     paths = ("/handoffs/?rows=200", "/handoffs/?rows=200&group=similar")
-    few = [cost(maya, path)[0] for path in paths]
+    few = [cost(maya, path) for path in paths]
 
     request.getfixturevalue("full_queue")
-    many = [cost(maya, path)[0] for path in paths]
+    many = [cost(maya, path) for path in paths]
 
     assert maya.get(paths[0]).content.count(b'<tr id="row-') == 200
     assert many[0] == few[0]
@@ -130,7 +118,7 @@ def test_a_page_asks_a_fixed_number_of_questions(
 ) -> None:
     assert unknown_notice.handoff is not None
 
-    asked, __ = cost(maya, path.format(ref=unknown_notice.handoff.ref, run=unknown_notice.ref))
+    asked = cost(maya, path.format(ref=unknown_notice.handoff.ref, run=unknown_notice.ref))
 
     assert asked <= most
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from sagas.states import Machine
 from workbench.labs.checker.found import Found
+from workbench.labs.checker.gather import TABLES
 from workbench.labs.checker.histories import Histories, Record, Said, Snapshot, Told
 from workbench.labs.checker.invariants import INVARIANTS, judge
 
@@ -379,3 +381,7 @@ def test_a_zero_comes_with_its_bound() -> None:
     assert Found().bound == 1.0
     assert Found(trials=2).bound == 1.0
     assert Found(trials=3000).bound == pytest.approx(0.001)
+
+
+def test_every_machine_has_its_rows_in_the_snapshot_that_its_entries_are_joined_to() -> None:
+    assert {str(machine) for machine in Machine} <= set(TABLES)

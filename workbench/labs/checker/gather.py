@@ -14,7 +14,7 @@ from sagas import api
 from workbench.labs.checker.histories import Histories, Record, Row, Said, Snapshot, Told
 from workbench.labs.world import Outside
 
-_TABLES = {
+TABLES = {
     "run": "SELECT * FROM sagas_run ORDER BY id",
     "action": "SELECT * FROM sagas_action ORDER BY id",
     "compensation": "SELECT * FROM sagas_compensation ORDER BY id",
@@ -22,6 +22,7 @@ _TABLES = {
     "handoff": "SELECT id, run_id, ref, state, version, linked, reason, unknowns, opened_at, resolved_at, "
     "compensation_failed FROM sagas_handoff ORDER BY id",
     "permit": "SELECT * FROM sagas_permit ORDER BY id",
+    "proposal": "SELECT * FROM sagas_proposal ORDER BY id",
     "outbox": "SELECT * FROM sagas_outbox ORDER BY run_id, seq_from",
     "worker": "SELECT * FROM sagas_worker ORDER BY started_at",
     "freeze": "SELECT * FROM sagas_freeze ORDER BY id",
@@ -40,7 +41,7 @@ def snapshot(owner_url: str) -> Snapshot:
     with psycopg.connect(owner_url, row_factory=dict_row) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         tables: dict[str, tuple[Row, ...]] = {
-            name: tuple(connection.execute(query).fetchall()) for name, query in _TABLES.items()
+            name: tuple(connection.execute(query).fetchall()) for name, query in TABLES.items()
         }
         rows = connection.execute("SELECT id, tool, document FROM sagas_contractversion").fetchall()
     return Snapshot(tables=tables, contracts={row["id"]: row for row in rows})
