@@ -16,7 +16,7 @@ demo:  ## the product on this machine, until Ctrl-C; ARGS=--check proves it and 
 
 .PHONY: test
 test: install  ## the whole suite on two workers, each with servers of its own; ARGS go to pytest
-	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+	@exec $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: check
 check: install  ## lint, types, import law, generated documents, locks

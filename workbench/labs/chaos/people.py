@@ -4,7 +4,6 @@ themselves.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import random
 import threading
@@ -240,12 +239,16 @@ class Lead:
         """Hold back every forward call."""
         return self._give("freeze", {"scope": "forward", "applies_to": "all"}, "lin")
 
-    def unfreeze(self) -> None:
-        """Lift every freeze; where that takes two people the second one follows."""
-        for name in ("lin", "ada"):
-            with contextlib.suppress(Exception):
+    def unfreeze(self) -> bool:
+        """Lift every freeze; where that takes two people the second one follows. False: something is still frozen."""
+        try:
+            for name in ("lin", "ada"):
                 for freeze in api.freezes():
                     self._give("unfreeze", {"freeze": str(freeze.id)}, name)
+            return not api.freezes()
+        except Exception:  # noqa: BLE001  the database may be away; whoever asks comes again
+            forget_connection()
+            return False
 
     def _give(self, verb: str, arguments: dict[str, Any], name: str) -> bool:
         try:

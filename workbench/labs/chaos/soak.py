@@ -17,7 +17,6 @@ from django.core.management.base import CommandParser
 from redis import Redis
 from redis.exceptions import RedisError
 
-from sagas import api
 from workbench.labs import cast, story
 from workbench.labs.arena import Arena
 from workbench.labs.chaos.agents import Agents
@@ -25,7 +24,7 @@ from workbench.labs.chaos.door import Door, Say
 from workbench.labs.chaos.people import Lead, Person
 from workbench.labs.chaos.report import Report
 from workbench.labs.chaos.schedule import KILLS, Fault, schedule
-from workbench.labs.chaos.traffic import Log, forget_connection
+from workbench.labs.chaos.traffic import Log
 from workbench.labs.chaos.watch import Watch
 from workbench.labs.checker.gather import gather
 from workbench.labs.checker.invariants import judge
@@ -123,7 +122,7 @@ class Soak:
             if now >= freeze:
                 freeze = now + FREEZE_EVERY_S
                 if self._lead.freeze():
-                    self._after(FREEZE_S, self._lead.unfreeze)
+                    self._after(FREEZE_S, self._thaw)
             if now >= tell:
                 tell = now + TELL_EVERY_S
                 self._tell(now - began)
@@ -184,28 +183,34 @@ class Soak:
         self._arena.start_broker()
         self._watch.covers_all()
 
+    def _thaw(self) -> None:
+        """Lift the freeze, however long the database is away: nobody could go on with what it held back."""
+        if self._lead.unfreeze():
+            self._watch.covers_all()
+        else:
+            self._after(0.5, self._thaw)
+
     def _after(self, seconds: float, do: Callable[[], None]) -> None:
         heapq.heappush(self._later, (time.monotonic() + seconds, next(self._number), do))
 
-    def _pending(self, *, all_of_it: bool = False) -> None:
-        while self._later and (all_of_it or self._later[0][0] <= time.monotonic()):
+    def _pending(self) -> None:
+        while self._later and self._later[0][0] <= time.monotonic():
             heapq.heappop(self._later)[2]()
 
     # --- The end
 
     def _heal(self) -> None:
         self._say("the last fault is over; everything is started again and the world behaves")
-        self._pending(all_of_it=True)
+        for _, _, do in sorted(self._later):
+            do()
         for name in self._arena.names():
             self._arena.wake(name)
             self._arena.start(name)
         for _ in range(20):
-            forget_connection()
-            self._lead.unfreeze()
-            with contextlib.suppress(Exception):
-                if not api.freezes():
-                    break
+            if self._lead.unfreeze():
+                break
             time.sleep(0.5)
+        self._watch.covers_all()
 
     def _settle(self) -> float:
         """Wait until nothing moves any more; returns the seconds that took."""
