@@ -7,6 +7,7 @@ their code.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from sagas import planner
 from sagas.escalation import HIGHEST_LEVEL
@@ -76,8 +77,11 @@ def _final(facts: RunFacts) -> Obstacle:
     return _why("final", "This case is closed ({state}). Nothing can be changed.", state=facts.state.value)
 
 
-def _why(code: str, sentence: str, **params: str) -> Obstacle:
-    return Obstacle(code=code, sentence=sentence.format(**params), params=dict(params))
+def _why(code: str, sentence: str, **params: str | datetime) -> Obstacle:
+    """The sentence has its times in UTC; the params keep them whole, for whoever words it again."""
+    said = {name: f"{part:%H:%M:%S}" if isinstance(part, datetime) else part for name, part in params.items()}
+    kept = {name: part.isoformat() if isinstance(part, datetime) else part for name, part in params.items()}
+    return Obstacle(code=code, sentence=sentence.format(**said), params=kept)
 
 
 def _is_unknown(action: ActionFacts) -> bool:
@@ -218,7 +222,7 @@ def _resolve_not_happened(facts: RunFacts, step: str) -> Obstacle | None:
         return _why(
             "too_early",
             "It may still arrive: that it is not there counts only from {time}.",
-            time=counts_at.strftime("%H:%M:%S"),
+            time=counts_at,
         )
     return _waiting(facts)
 
@@ -324,7 +328,7 @@ def _stop_and_compensate(facts: RunFacts, step: str) -> Obstacle | None:
             "stopped_already",
             "{who} began the compensation at {time}.",
             who=facts.turned_back_by,
-            time=facts.turned_back_at.strftime("%H:%M:%S"),
+            time=facts.turned_back_at,
         )
     return None
 
@@ -337,7 +341,7 @@ def _pause_compensation(facts: RunFacts, step: str) -> Obstacle | None:
             "paused_already",
             "{who} paused the compensation at {time}.",
             who=facts.paused_by,
-            time=facts.paused_at.strftime("%H:%M:%S"),
+            time=facts.paused_at,
         )
     return None
 

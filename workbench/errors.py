@@ -30,6 +30,8 @@ class Answer(StrEnum):
     FROZEN = "frozen"
     EXPIRED = "expired"
     BUSY = "busy"
+    UNCONFIRMED = "unconfirmed"
+    TOO_MANY = "too_many"
     NOT_FOUND = "not_found"
 
 
@@ -42,6 +44,8 @@ HTTP_STATUS: Mapping[Answer, int] = {
     Answer.FROZEN: 423,
     Answer.EXPIRED: 410,
     Answer.BUSY: 409,
+    Answer.UNCONFIRMED: 428,
+    Answer.TOO_MANY: 429,
     Answer.NOT_FOUND: 404,
 }
 
@@ -125,12 +129,16 @@ def _restored(part: Any) -> object:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why something is not done. `code` is stable, the sentence is not; `fields` name bad arguments."""
+    """Why something is not done. `code` is stable, the sentence is not; `fields` name bad arguments.
+
+    `wait_s`: seconds after which asking again may help, where that is known.
+    """
 
     answer: Answer
     code: str
     sentence: Sentence
     fields: Mapping[str, Sentence] = field(default_factory=dict)
+    wait_s: int = 0
 
 
 # The engine's obstacles by code, as templates over their params; a missing code keeps its own sentence.
@@ -183,7 +191,19 @@ OBSTACLES: Mapping[str, object] = {
 def in_words(obstacle: Obstacle) -> Sentence:
     """The engine's reason in the reader's language."""
     template = OBSTACLES.get(obstacle.code)
-    return Sentence(obstacle.sentence) if template is None else Sentence(template, obstacle.params)
+    if template is None:
+        return Sentence(obstacle.sentence)
+    parts = {name: _in_words(name, part) for name, part in obstacle.params.items()}
+    return Sentence(template, parts)
+
+
+def _in_words(name: str, part: object) -> object:
+    """A part of an obstacle: its times become the reader's."""
+    return (
+        Moment(datetime.fromisoformat(part), seconds=True)
+        if name == "time" and isinstance(part, str)
+        else part
+    )
 
 
 def refusal_of(obstacle: Obstacle) -> Refusal:

@@ -29,6 +29,7 @@ class Change:
 class Result:
     """How a command ended. `facts` is the fresh case where there is one; `at` is the time of the effect.
 
+    `wait_s`: seconds after which asking again may help.
     `replayed`: the command had run before and nothing ran now (S1-9). `scheduled`: accepted is not done yet.
     """
 
@@ -44,6 +45,7 @@ class Result:
     replayed: bool = False
     scheduled: bool = False
     at: datetime | None = None
+    wait_s: int = 0
 
     @property
     def http_status(self) -> int:
@@ -72,6 +74,7 @@ class Order:
     signoff_ref: str = ""
     run_ref: str = ""
     claims: bool = True
+    confirmed: bool = True
 
     @property
     def target(self) -> str:
@@ -93,4 +96,5 @@ def refused(
         facts=facts,
         changed=changed,
         saw_version=order.saw_version,
+        wait_s=refusal.wait_s,
     )

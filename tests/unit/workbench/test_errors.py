@@ -45,3 +45,16 @@ def test_every_reason_of_the_engine_has_its_words() -> None:
 
 def test_a_reason_without_words_keeps_the_engines_own() -> None:
     assert str(in_words(Obstacle(code="brand_new", sentence="100% new."))) == "100% new."
+
+
+def test_the_times_of_an_obstacle_are_told_in_the_readers_zone() -> None:
+    at = datetime(2026, 3, 2, 23, 30, 5, tzinfo=UTC)
+    obstacle = Obstacle(
+        code="paused_already", sentence="Maya did.", params={"who": "Maya", "time": at.isoformat()}
+    )
+
+    with timezone.override(ZoneInfo("Asia/Shanghai")):
+        told = str(in_words(obstacle))
+
+    assert told == "Maya paused the compensation at 07:30:05."
+    assert in_words(obstacle).plain() == "Maya paused the compensation at 23:30:05."
