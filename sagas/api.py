@@ -100,6 +100,7 @@ __all__ = [
     "freezes",
     "gates",
     "handoff_facts",
+    "handoff_stamp",
     "health",
     "hold_freezes",
     "is_place",
@@ -151,6 +152,7 @@ __all__ = [
     "run_desk",
     "run_facts",
     "run_ref",
+    "run_stamp",
     "runs",
     "runs_lately",
     "signed_call",
@@ -201,6 +203,8 @@ run_facts = queries.facts_of_run
 signoffs, signoffs_open = queries.signoffs, queries.signoffs_open
 signoff_facts = queries.facts_of_permit
 handoff_facts = queries.facts_of_handoff
+handoff_stamp = queries.stamp_of_handoff
+run_stamp = queries.stamp_of_run
 now, runs, entries = queries.now, queries.runs, queries.entries
 trail_of = queries.trail_of
 workflows, workflow = catalogue.workflows, catalogue.workflow

@@ -8,7 +8,7 @@ from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
-from tests.integration.workbench.conftest import CUT, MUTE
+from tests.integration.workbench.conftest import CUT, MUTE, ref_of
 
 
 def test_from_the_list_by_keys_to_a_workflow_its_tool_and_its_runs(
@@ -49,6 +49,25 @@ def test_the_numbers_of_the_system_change_under_a_page_that_keeps_its_focus(
     expect(unknown).to_contain_text("oldest")
     expect(again).to_be_focused()
     expect(page.locator("#live")).to_contain_text("Live, checked at")
+
+
+def test_the_page_of_a_run_tells_what_is_new_and_keeps_its_focus(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", f"/runs/{unknown_notice.ref}/")
+    tick = "document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))"
+    failures = page.get_by_role("link", name="Only failures")
+    failures.focus()
+
+    said = flows.Desk("jonas").run("comment", ref_of(unknown_notice), "c-1", text="They call back at noon.")
+    assert said.accepted
+    page.evaluate(tick)
+
+    expect(page.locator("table.ev")).to_contain_text("They call back at noon.")
+    expect(failures).to_be_focused()
+    with page.expect_response("**/changes/*") as answered:
+        page.evaluate(tick)
+    assert answered.value.status == 204
 
 
 def test_the_pages_stand_without_a_script(open_as: OpenAs, workplace: Simulator) -> None:

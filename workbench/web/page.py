@@ -118,6 +118,10 @@ def part(reader: Reader, template: str, context: Mapping[str, Any], *, status: i
     return HttpResponse(render_to_string(template, dict(context), reader.request), status=status)
 
 
+STOP_POLLING = 286
+"""htmx stops asking once it is answered so."""
+
+
 def unchanged(reader: Reader) -> HttpResponse:
     """204: the page is up to date; says when that was checked."""
     return stamped(reader, HttpResponse(status=204))

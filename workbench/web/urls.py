@@ -60,6 +60,7 @@ urlpatterns = [
     path("signoffs/<str:ref>/reject/", signoffs.decide, {"verb": "reject"}, name="signoff-reject"),
     path("runs/", runs.runs, name="runs"),
     path("runs/<str:ref>/", runs.run, name="run"),
+    path("runs/<str:ref>/changes/", runs.changes, name="run-changes"),
     path("workflows/", workflows.workflows, name="workflows"),
     path("workflows/<str:name>/", workflows.workflow, name="workflow"),
     path("workflows/<str:name>/v<int:version>/", workflows.workflow, name="workflow-version"),

@@ -76,6 +76,7 @@ class Case:
     ends: tuple[End, ...]
     steps: tuple[steps.Step, ...]
     steps_summary: str
+    untold: str
     owner: marks.Owner
     intent: str
     closed: str
@@ -131,6 +132,7 @@ def case(
         ends=ends(facts),
         steps=steps.steps(facts, clock),
         steps_summary=steps.summary(facts),
+        untold=steps.untold(facts),
         owner=owner(handoff, reader=reader, clock=clock),
         intent="" if facts.parent_ref else facts.intent,
         closed=_closed(handoff, facts, clock),
@@ -217,7 +219,8 @@ def _lede(facts: RunFacts) -> Iterator[str]:
     if not (len(now) == 1 and now[0].items):
         words = ngettext("{done} of {n} step is confirmed.", "{done} of {n} steps are confirmed.", len(now))
         yield words.format(done=len(done), n=len(now))
-    for action in now:
+    told = steps.told(facts)
+    for action in told:
         title = action.contract.texts.title
         if action.state is ActionState.UNKNOWN:
             yield _("“{title}” got no answer, so nobody knows whether it took effect.").format(title=title)
@@ -230,7 +233,7 @@ def _lede(facts: RunFacts) -> Iterator[str]:
         yield ngettext("{n} step was compensated.", "{n} steps were compensated.", len(made_up)).format(
             n=len(made_up)
         )
-    for action in now:
+    for action in told:
         if action.compensation and action.compensation.state is CompensationState.UNKNOWN:
             yield _("Compensating “{title}” got no answer.").format(title=action.contract.texts.title)
         elif action.compensation and action.compensation.state is CompensationState.FAILED:

@@ -42,7 +42,7 @@ def is_unknown(action: ActionFacts) -> bool:
 
 def known(facts: RunFacts, clock: Clock) -> tuple[Fact, ...]:
     """What is true now with source and time; what is not known comes last, as questions."""
-    found = [fact for action in steps.current(facts) for fact in of_step(action, clock)]
+    found = [fact for action in steps.told(facts) for fact in of_step(action, clock)]
     return tuple(sorted(_folded(found), key=lambda fact: fact.question))
 
 

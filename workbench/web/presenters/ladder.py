@@ -110,8 +110,8 @@ def halfway(facts: RunFacts, clock: Clock) -> Halfway | None:
     return Halfway(
         worlds=worlds(facts),
         says=" ".join(_stopped(action, clock) for action in stuck),
-        rungs=ladder(facts, clock, waits=True),
-        rows=tuple(_row(action, clock) for action in steps.current(facts)),
+        rungs=ladder(facts, clock, waits=True, in_part=True),
+        rows=tuple(_row(action, clock) for action in steps.told(facts)),
         pending=tuple(_pending(unit, clock) for action in stuck for unit in _units(action) if _stuck(unit)),
     )
 
@@ -132,10 +132,11 @@ def worlds(facts: RunFacts) -> str:
 
 def progress(facts: RunFacts, order: Sequence[str]) -> Progress:
     """How far the compensation of these steps has come."""
+    by_step = {action.step: action for action in steps.current(facts)}
     states = [
         unit.compensation.state
         for step in order
-        for unit in (facts.action(step).items or (facts.action(step),))
+        for unit in (by_step[step].items or (by_step[step],))
         if unit.compensation is not None
     ]
     verified = states.count(CompensationState.CONFIRMED)
@@ -160,7 +161,9 @@ def under_way(facts: RunFacts, clock: Clock) -> UnderWay | None:
         return None
     order = [action.step for action in api.compensation_order(facts) if not _skipped(action)]
     return UnderWay(
-        progress=progress(facts, order), rungs=ladder(facts, clock, waits=True), paused=paused(facts, clock)
+        progress=progress(facts, order),
+        rungs=ladder(facts, clock, waits=True, in_part=True),
+        paused=paused(facts, clock),
     )
 
 
@@ -180,16 +183,19 @@ def ladder(
     order: Sequence[str] | None = None,
     left_out: Collection[str] = (),
     waits: bool = False,
+    in_part: bool = False,
 ) -> tuple[Rung, ...]:
     """The rungs in forward order. `order`: the steps in running order, without those left out; the engine's own for None.
 
-    `waits`: the compensation has begun, so that what has not run waits for the one before.
+    `waits`: the compensation has begun, so that what has not run waits for the one before. `in_part`: of a long run only
+    the steps that are told; what is agreed to is shown whole.
     """
     if order is None:
         order = [action.step for action in api.compensation_order(facts) if not _skipped(action)]
     numbers = {step: number for number, step in enumerate(order, start=1)}
     return tuple(
-        _rung(action, clock, numbers, left_out=left_out, waits=waits) for action in steps.current(facts)
+        _rung(action, clock, numbers, left_out=left_out, waits=waits)
+        for action in (steps.told(facts) if in_part else steps.current(facts))
     )
 
 

@@ -70,8 +70,8 @@ class Asked:
     failures: bool = False
     steps_after: str = ""
 
-    def url(self, ref: str, **changed: object) -> str:
-        """The address of the page with something else asked for."""
+    def url(self, ref: str, *, page: str = "run", **changed: object) -> str:
+        """The address of the page with something else asked for, or of its news."""
         said = {
             "after": self.after,
             "step": self.step,
@@ -80,7 +80,7 @@ class Asked:
             **changed,
         }
         query = urlencode({name: value for name, value in said.items() if value})
-        return f"{reverse('run', args=[ref])}?{query}" if query else reverse("run", args=[ref])
+        return f"{reverse(page, args=[ref])}?{query}" if query else reverse(page, args=[ref])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +110,12 @@ class Run:
     """The page of one run."""
 
     ref: str
+    version: int
+    seq: int
+    """The last entry of the trail when it was read, shown on this page or not."""
+    over: bool
+    read_at: str
+    changes_url: str
     title: str
     workflow: str
     state: StateWord
@@ -128,6 +134,7 @@ class Run:
     next_allowed: tuple[str, ...]
     ends: tuple[str, ...]
     effects_left: tuple[str, ...]
+    effects_more: str
     intent: str
     next_url: str
     first_url: str
@@ -155,6 +162,7 @@ def run(
     reader: str,
     clock: Clock,
     full: bool,
+    seq: int = 0,
     strip: Iterable[StripMark] = (),
     waivers: Iterable[WaiverFacts] = (),
     asked: Asked = Asked(),
@@ -166,6 +174,11 @@ def run(
     named = reverse("workflow-version", args=[facts.definition.name, facts.definition.version])
     return Run(
         ref=facts.ref,
+        version=facts.version,
+        seq=seq,
+        over=facts.state in FINAL_RUN_STATES,
+        read_at=clock.time(facts.now),
+        changes_url=asked.url(facts.ref, page="run-changes"),
         title=title(facts),
         workflow=f"{facts.definition.name} v{facts.definition.version}",
         state=words.RUN_STATES[str(facts.state)],
@@ -188,7 +201,10 @@ def run(
         input=text.as_json(steps.without_secrets(facts.input), 2000),
         next_allowed=tuple(next_allowed),
         ends=tuple(end.title for end in facts.definition.end_states),
-        effects_left=facts.effects_left,
+        effects_left=facts.effects_left[:STEPS],
+        effects_more=shares.number(len(facts.effects_left) - STEPS)
+        if len(facts.effects_left) > STEPS
+        else "",
         intent="" if facts.parent_ref else facts.intent,
         next_url=asked.url(facts.ref, after=last) if full and last else "",
         first_url=asked.url(facts.ref, after=0) if asked.after else "",

@@ -15,13 +15,16 @@ from sagas.states import ActionState
 from tools import texts
 from tools.contract import Json
 from tools.redact import mask
-from workbench.web.presenters import marks, text, words
+from workbench.web.presenters import marks, shares, text, words
 from workbench.web.presenters.clock import Clock, seconds_words
 from workbench.web.presenters.words import ClassWord, StateWord, Words
 
 MOST_FIELDS = 12
 AD_HOC = "ad_hoc"
+MOST = 50
+"""Steps that a case tells one by one; of a longer run those that need a look and their neighbours."""
 _OPEN_ICONS = frozenset({"bad", "unk", "compfailed", "held"})
+_AT_WORK = frozenset({ActionState.SENT, ActionState.CONFIRMED, ActionState.PARTIAL})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,20 +88,42 @@ class Account:
 def accounts(facts: RunFacts) -> tuple[Account, ...]:
     """The agent's own words per step; what the published workflow says of a step is not the agent's."""
     own = {step.id: step.why for step in facts.definition.steps} if facts.definition.name != AD_HOC else {}
-    told = (
+    found = (
         Account(
             step=action.step,
             why="" if action.why == own.get(action.step) else action.why,
             evidence=action.evidence_note,
         )
-        for action in current(facts)
+        for action in told(facts)
     )
-    return tuple(one for one in told if one.why or one.evidence)
+    return tuple(one for one in found if one.why or one.evidence)
 
 
 def steps(facts: RunFacts, clock: Clock) -> tuple[Step, ...]:
-    """Every step in order, replaced generations included."""
-    return tuple(_step(action, clock) for action in facts.actions)
+    """The steps that are told, in order, replaced generations included."""
+    return tuple(_step(action, clock) for action in _part(facts.actions))
+
+
+def told(facts: RunFacts) -> tuple[ActionFacts, ...]:
+    """The steps that a page tells one by one, without replaced generations."""
+    return _part(current(facts))
+
+
+def untold(facts: RunFacts) -> str:
+    """How many steps are left to the page of the run; "" where none are."""
+    n = len(current(facts)) - len(told(facts))
+    return ngettext("{n} step more", "{n} steps more", n).format(n=shares.number(n)) if n else ""
+
+
+def _part(actions: tuple[ActionFacts, ...]) -> tuple[ActionFacts, ...]:
+    """All, or of many what needs a look and what stands around it; else what stands around the front of the run."""
+    if len(actions) <= MOST:
+        return actions
+    wanted = [n for n, action in enumerate(actions) if look_of(action).icon in _OPEN_ICONS][:MOST]
+    front = max((n for n, action in enumerate(actions) if action.state in _AT_WORK), default=0)
+    middle, first = (wanted or [front])[0], frozenset(wanted)
+    chosen = sorted(range(len(actions)), key=lambda n: (n not in first, abs(n - middle)))[:MOST]
+    return tuple(actions[n] for n in sorted(chosen))
 
 
 def summary(facts: RunFacts) -> str:

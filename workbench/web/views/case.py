@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods
 
 from sagas import api
+from sagas.errors import NotFound
 from workbench.commands import COMMANDS, Result, dispatch, fields_of
 from workbench.commands.presence import here
 from workbench.errors import Answer
@@ -87,13 +88,13 @@ def changes(reader: Reader, ref: str) -> HttpResponse:
 
 
 def _news(reader: Reader, ref: str) -> HttpResponse:
-    asked, seen = reader.request.GET, picture(ref)
+    asked = reader.request.GET
     same_freezes = asked.get("freezes", "") in ("", freeze_ids(reader.freezes))
-    same_version = str(seen.facts.version) == asked.get("v", "")
-    if same_version and same_freezes:
-        last = api.entries(seen.facts.ref, newest=True, limit=1)
-        if asked.get("seq", "") in ("", str(last[-1].seq if last else 0)):
-            return unchanged(reader)
+    version, seq = _stamp(ref)
+    same_version = str(version) == asked.get("v", "")
+    if same_version and same_freezes and asked.get("seq", "") in ("", str(seq)):
+        return unchanged(reader)
+    seen = picture(ref)
     if same_version and same_freezes and not asked.get("waiting"):
         # A comment or a question without an answer: news to read, but nothing that a decision rests on.
         answer = part(reader, "handoffs/aside.html", context(reader, seen, Wish(pick="")))
@@ -110,6 +111,14 @@ def _news(reader: Reader, ref: str) -> HttpResponse:
     if not same_freezes:
         answer.content += freeze_banner(reader)
     return stamped(reader, answer)
+
+
+def _stamp(ref: str) -> tuple[int, int]:
+    """Version and last entry of a case. Raises Http404."""
+    try:
+        return api.handoff_stamp(ref)
+    except NotFound as error:
+        raise Http404(str(error)) from error
 
 
 def _page(reader: Reader, seen: Picture, wish: Wish, *, status: int = 200) -> HttpResponse:

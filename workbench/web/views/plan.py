@@ -29,13 +29,12 @@ from workbench.commands import (
 from workbench.errors import HTTP_STATUS, Answer, Refused
 from workbench.web import forms
 from workbench.web.casepage import picture
-from workbench.web.page import Reader, part, reads, refused, render, stamped, unchanged
+from workbench.web.page import STOP_POLLING, Reader, part, reads, refused, render, stamped, unchanged
 from workbench.web.presenters import decide, plans, results
 from workbench.web.presenters.case import case_url
 from workbench.web.presenters.words import Words
 
 ORDER, PAUSE, GO_ON = "compensate", "pause_compensation", "continue_compensation"
-STOP_POLLING = 286
 _SHAPE = ("leave_out", "why_left_out")
 
 
