@@ -8,6 +8,7 @@ of them shows. It decides on values only and writes nothing. What is possible at
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 
@@ -33,6 +34,8 @@ from workbench.roles import Role, Scope, TokenKind
 LEVELS = tuple(Level)
 # From this risk on a signature comes with a note.
 NOTE_FROM = Level.HIGH
+# How long a login or a password stands for the person at the screen, where a signature is asked for.
+CONFIRMED_FOR = timedelta(minutes=15)
 # Figures in the run's own currency: at or above which amount a case counts as how much.
 AMOUNT_BANDS = (
     (Decimal(100_000), Level.CRITICAL),
@@ -225,6 +228,18 @@ def why_not_independent(*, actor_id: str, signoff: SignoffFacts | SignoffRow) ->
             text = _("%(agent)s acts for you and worked on it, someone else must sign.")
             return _forbidden("own_request", text, {"agent": name})
     return None
+
+
+def is_fresh(*, confirmed_at: datetime | None, now: datetime) -> bool:
+    """Whether somebody has shown lately enough who they are to sign."""
+    return confirmed_at is not None and now - confirmed_at <= CONFIRMED_FOR
+
+
+def unconfirmed() -> Refusal:
+    """Why a signature is not taken from a session that is not fresh."""
+    text = _("Confirm it is you: your last login was more than %(minutes)s minutes ago.")
+    parts = {"minutes": int(CONFIRMED_FOR.total_seconds() // 60)}
+    return Refusal(answer=Answer.UNCONFIRMED, code="unconfirmed", sentence=Sentence(text, parts))
 
 
 def accountable(actor_id: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.test import Client
@@ -17,6 +19,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from sagas.facts import RunFacts
 from tests.conftest import Simulator
+from tests.integration.web.test_cost import copies
 from tests.integration.workbench import bulking, flows
 from tests.integration.workbench.conftest import ref_of, rejected_notice, unknown_notice, workplace
 
@@ -121,9 +124,56 @@ def frozen_list(unknown_notice: RunFacts) -> str:
     return f"/handoffs/bulk/{bulking.Lead().freeze('query_status', [unknown_notice])}/"
 
 
+@pytest.fixture
+def many(fresh_database: str) -> Callable[[], None]:
+    """Fifty cases more in one commit, half of them due before all others; copied past the guards by the owner."""
+
+    def arrive() -> None:
+        with psycopg.connect(fresh_database) as owner:
+            owner.execute("SET session_replication_role = replica")
+            run = {"id": "one.id + n", "ref": "'run_copy_' || n", "start_key": "'copy-' || n"}
+            copies(owner, "sagas_run", 50, run)
+            again = {
+                "id": "one.id + n",
+                "ref": "'HF-C' || n",
+                "run_id": "one.run_id + n",
+                "due_at": "one.due_at + (n - 25) * interval '1 minute'",
+                "changed_xid": "pg_current_xact_id()::text::bigint",
+            }
+            copies(owner, "sagas_handoff", 50, again)
+
+    return arrive
+
+
 def ref_in(path: str) -> str:
     """The reference in a case's address."""
     return Path(path).name
+
+
+def posts(page: Page, path: str, **fields: str) -> int:
+    """Post a form as a person without the button would; the status of the page that comes back."""
+    status: int = page.evaluate(
+        """async ([path, fields]) => {
+            const token = document.querySelector('[name=csrfmiddlewaretoken]').value;
+            const body = new URLSearchParams({...fields, csrfmiddlewaretoken: token});
+            const answer = await fetch(path, {method: 'POST', body});
+            document.body.dataset.answer = await answer.text();
+            return answer.status;
+        }""",
+        [path, fields],
+    )
+    return status
+
+
+def answered_with(page: Page) -> str:
+    """The text of the result, or of the whole page, that the last of `posts` was answered with."""
+    text: str = page.evaluate(
+        """() => {
+            const answer = new DOMParser().parseFromString(document.body.dataset.answer, 'text/html');
+            return (answer.querySelector('#result') ?? answer.body).textContent;
+        }"""
+    )
+    return re.sub(r"\s+", " ", text).strip()
 
 
 def now_open(page: Page, verb: str, step: str = "") -> None:

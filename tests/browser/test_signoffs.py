@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from sagas.facts import SignoffFacts
 from sagas.states import PermitState
 from tests.browser.conftest import OpenAs
 from tests.browser.test_looks import RULES
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import signing
 from tests.integration.workbench.conftest import REFUSED
+from tests.integration.workbench.flows import Desk
 from workbench.roles import Role
 
 NOTE = "Seen at the carrier's desk, not picked up."
@@ -95,29 +97,38 @@ def test_rejecting_asks_for_a_reason_keeps_it_and_hands_over(open_as: OpenAs, as
 
 
 @pytest.mark.requirement("S0-35")
-def test_b17_who_asked_cannot_sign_by_the_page_and_not_by_a_forged_request(
-    open_as: OpenAs, asked: SignoffFacts
+@pytest.mark.parametrize(
+    ("who", "why"),
+    [("lin", "由你申请，须由他人签核。"), ("jonas", "You worked on it, someone else must sign.")],
+)
+def test_b17_who_asked_or_worked_on_it_cannot_sign_by_the_page_and_not_by_a_forged_request(
+    open_as: OpenAs, workplace: Simulator, who: str, why: str
 ) -> None:
-    signing.grant("lin", Role.APPROVER)
-    signing.newcomer("rosa", Role.APPROVER)
-    page = open_as("lin", sheet(asked))
+    signing.publish()
+    workplace.plan(REFUSED)
+    asked = signing.asked_by("lin", worked="jonas", amount="12000.00")
+    signing.grant(who, Role.APPROVER)
+    page = open_as(who, sheet(asked))
 
     expect(page.locator("#decide [aria-disabled=true]")).to_be_visible()
-    expect(page.locator("#why-not")).to_contain_text("须由他人签核")
+    expect(page.locator("#why-not")).to_contain_text(why)
     expect(page.locator("form#run")).to_have_count(0)
     told = page.evaluate(
-        """async (given) => {
+        """async ([given, why]) => {
           const cookie = document.querySelector("input[name=csrfmiddlewaretoken]").value;
           const body = new URLSearchParams({...given, csrfmiddlewaretoken: cookie});
           const answer = await fetch(location.pathname + "sign/", {method: "POST", body});
-          return [answer.status, (await answer.text()).includes("由你申请，须由他人签核。")];
+          return [answer.status, (await answer.text()).includes(why)];
         }""",
-        {
-            "digest": asked.permit.digest,
-            "command_id": "forged-1",
-            "reason": NOTE,
-            "saw_version": str(asked.run.version),
-        },
+        [
+            {
+                "digest": asked.permit.digest,
+                "command_id": "forged-1",
+                "reason": NOTE,
+                "saw_version": str(asked.run.version),
+            },
+            why,
+        ],
     )
     assert told == [403, True]
     assert state(asked) is PermitState.REQUESTED
@@ -138,6 +149,64 @@ def test_b18_a_request_decided_meanwhile_says_by_whom_and_keeps_the_note(
 
     expect(page.locator("#result")).to_contain_text("Rosa rejected this at")
     expect(page.locator("#result")).to_contain_text("No signature was taken.")
+
+
+def test_b18_the_digest_is_the_stored_one_and_a_withdrawn_request_takes_no_signature(
+    open_as: OpenAs, asked: SignoffFacts
+) -> None:
+    page = open_as("priya", sheet(asked))
+    page.get_by_label("Note").fill(NOTE)
+    shown = re.sub(r"\s", "", page.locator(".digest").inner_text())
+    assert shown == asked.permit.digest == api.signoff_facts(asked.permit.ref).permit.digest
+
+    assert asked.run.handoff is not None
+    withdrawn = Desk("lin").run("withdraw_signoff", asked.run.handoff.ref, "w-1", reason=NOTE)
+    assert withdrawn.accepted, withdrawn
+    page.get_by_role("button", name="Sign and start").click()
+
+    expect(page.locator("#result")).to_contain_text("No signature was taken.")
+    expect(page.locator("form#run")).to_have_count(0)
+    assert state(asked) is PermitState.WITHDRAWN
+
+
+@pytest.mark.requirement("S0-35")
+@pytest.mark.parametrize("script", [True, False])
+def test_b10_b27_an_old_login_is_asked_who_it_is_and_the_note_is_kept(
+    open_as: OpenAs, workplace: Simulator, clock_of_tests: Clock, script: bool
+) -> None:
+    signing.publish()
+    workplace.plan(REFUSED)
+    page = open_as("priya", "/signoffs/", java_script_enabled=script)
+    statuses: list[int] = []
+    page.on("response", lambda answer: statuses.append(answer.status) if "/sign/" in answer.url else None)
+    clock_of_tests.put_forward(10 * 60)
+    asked = signing.asked_by("lin", amount="12000.00")
+    page.goto(page.url.removesuffix("/signoffs/") + sheet(asked))
+    password = page.get_by_label("Your password")
+    expect(password).to_have_count(0)
+    page.get_by_label("Note").fill(NOTE)
+
+    clock_of_tests.put_forward(6 * 60)
+    page.get_by_role("button", name="Sign and start").click()
+    told = page.locator("#result")
+    expect(told).to_contain_text("Confirm it is you")
+    expect(told).to_contain_text("No signature was taken.")
+    assert statuses[-1] == 428
+    expect(page.get_by_label("Note")).to_have_value(NOTE)
+    if script:
+        expect(told).to_be_focused()
+
+    password.fill("not her password")
+    page.get_by_role("button", name="Sign and start").click()
+    expect(page.locator("#f-password-error")).to_contain_text("This is not your password.")
+    assert statuses[-1] == 422
+    expect(password).to_have_value("")
+    expect(page.get_by_label("Note")).to_have_value(NOTE)
+    assert state(asked) is PermitState.REQUESTED
+
+    password.fill("demo-priya")
+    page.get_by_role("button", name="Sign and start").click()
+    expect(page.locator("#result")).to_contain_text("Signed at")
 
 
 def test_b24_keys_pick_the_signature_the_rejection_and_the_digest_and_run_nothing(

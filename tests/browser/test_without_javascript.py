@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from django.template.loader import render_to_string
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
+from pytest_django import Settings
 
 from sagas.facts import RunFacts
-from tests.browser.conftest import OpenAs, ref_in
+from tests.browser.conftest import OpenAs, answered_with, posts, ref_in
+from tests.conftest import Clock
 from tests.integration.workbench import flows
 from workbench.web.presenters.errors import words
 
@@ -64,21 +66,6 @@ def test_a_stale_page_keeps_the_draft_on_the_way_to_the_new_version(
     expect(page.locator("#result")).to_contain_text("Escalated at")
 
 
-def posts(page: Page, path: str, **fields: str) -> int:
-    """Post a form as a person without the button would; the status of the page that comes back."""
-    status: int = page.evaluate(
-        """async ([path, fields]) => {
-            const token = document.querySelector('[name=csrfmiddlewaretoken]').value;
-            const body = new URLSearchParams({...fields, csrfmiddlewaretoken: token});
-            const answer = await fetch(path, {method: 'POST', body});
-            document.body.dataset.answer = await answer.text();
-            return answer.status;
-        }""",
-        [path, fields],
-    )
-    return status
-
-
 @pytest.mark.requirement("S1-20")
 @pytest.mark.parametrize(
     ("who", "status", "fields", "words"),
@@ -102,7 +89,7 @@ def test_b27_every_refusal_says_its_words(
     answered = posts(page, f"{refused_case}act/", command_id=f"c-{status}", **fields)
 
     assert answered == status
-    assert words in re.sub(r"\s+", " ", page.evaluate("document.body.dataset.answer"))
+    assert words in answered_with(page)
 
 
 def test_b27_a_freeze_answers_423(open_as: OpenAs, refused_case: str) -> None:
@@ -121,7 +108,7 @@ def test_b27_a_freeze_answers_423(open_as: OpenAs, refused_case: str) -> None:
     )
 
     assert answered == 423
-    assert reason in page.evaluate("document.body.dataset.answer")
+    assert reason in answered_with(page)
 
 
 def test_b27_a_page_that_does_not_exist_says_so(open_as: OpenAs) -> None:
@@ -196,8 +183,8 @@ def test_b27_every_status_renders_its_words_through_htmx_and_focus_is_kept(
     assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=frozen).accepted
     told(frozen, 423, verb="retry", step="send_notice", preview_id="x")
 
-    # Nothing in the product answers these to a form today; their words are ready for what stands in front of it.
-    answers = {status: words(status, number="5f22") for status in (428, 429, 500, 503)}
+    # A product that works does not answer these; 428 and 429 have tests of their own.
+    answers = {status: words(status, number="5f22") for status in (500, 503)}
     now = [0]
 
     def answer(route: Route) -> None:
@@ -211,3 +198,37 @@ def test_b27_every_status_renders_its_words_through_htmx_and_focus_is_kept(
         told(said.says, status, verb="escalate")
         expect(page.locator("#result").first).to_contain_text(said.title)
         page.locator("#result").first.evaluate("note => note.remove()")
+
+
+@pytest.mark.requirement("S1-20")
+@pytest.mark.parametrize("script", [True, False])
+def test_b27_whoever_orders_faster_than_hands_can_is_told_to_wait_and_keeps_the_draft(
+    open_as: OpenAs, case: str, settings: Settings, clock_of_tests: Clock, script: bool
+) -> None:
+    settings.COMMANDS_A_MINUTE = 2
+    page = open_as("maya", case, java_script_enabled=script)
+    statuses: list[int] = []
+    page.on("response", lambda answer: statuses.append(answer.status) if "/act/" in answer.url else None)
+
+    def remark(text: str) -> None:
+        page.locator("#comment").fill(text)
+        page.get_by_role("button", name="Comment").click()
+
+    for text in ("The carrier is on the phone.", "They call back at noon."):
+        remark(text)
+        expect(page.locator("#feed .say").filter(has_text=text)).to_be_visible()
+    remark("They have called back.")
+
+    told = page.locator("#result")
+    expect(told).to_contain_text(
+        re.compile(r"Nothing was sent\. More than 2 commands within a minute\. Wait \d+ s\.")
+    )
+    assert statuses[-1] == 429
+    expect(page.locator("#comment")).to_have_value("They have called back.")
+    expect(page.locator("#feed .say").filter(has_text="They have called back.")).to_have_count(0)
+    if script:
+        expect(told).to_be_focused()
+
+    clock_of_tests.put_forward(61)
+    page.get_by_role("button", name="Comment").click()
+    expect(page.locator("#feed .say").filter(has_text="They have called back.")).to_be_visible()

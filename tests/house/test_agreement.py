@@ -30,7 +30,17 @@ from workbench.commands import (
 from workbench.management.commands.requirements import Requirement, collect, render, requirements
 
 # Files of workbench/commands that are no verb: what people do at the command line.
-NOT_VERBS = {"available", "people", "presence", "publishing", "teams", "tokens", "views"}
+NOT_VERBS = {
+    "available",
+    "pace",
+    "people",
+    "presence",
+    "publishing",
+    "sessions",
+    "teams",
+    "tokens",
+    "views",
+}
 MACHINES = {
     Machine.RUN: states.RunState,
     Machine.ACTION: states.ActionState,

@@ -31,6 +31,7 @@ from workbench.commands import (
     available,
     dispatch,
     make_preview,
+    sessions,
     signoff_offers,
 )
 from workbench.policies import Permission
@@ -270,6 +271,7 @@ class SignoffCommands(Door):
             saw_version=arguments.pop("saw_version", None),
             arguments=arguments,
             door="api",
+            confirmed=caller.person is None or sessions.is_fresh(request.session),
         )
         return answer(result)
 
@@ -303,6 +305,7 @@ def answer(result: Result) -> Response:
     """A result as a response: a document, or a problem with the same parts."""
     shared = documents.result(result)
     headers = {"Idempotency-Replayed": "true"} if result.replayed else {}
+    headers |= {"Retry-After": str(result.wait_s)} if result.wait_s else {}
     if result.accepted:
         document = {"detail": str(result.sentence), **shared}
         return Response(document, status=result.http_status, headers=headers)

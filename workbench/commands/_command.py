@@ -103,6 +103,8 @@ class SignoffCommand[A: Arguments](ABC):
     arguments: ClassVar[type[Arguments]] = Arguments
     schedules: ClassVar[bool] = False
     """Accepted means queued, not done: what comes of it shows on the page later."""
+    confirms: ClassVar[bool] = False
+    """Only for somebody who has shown lately who they are."""
 
     @classmethod
     def refusal(cls, *, signoff: SignoffFacts, arguments: A) -> Refusal | None:

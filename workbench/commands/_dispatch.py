@@ -1,5 +1,6 @@
 """The one way a command runs, whichever door it comes through.
 
+0. A person who gives more commands than hands can is told to wait.
 1. Arguments are read; the receipt of an earlier run answers at once.
 2. Evidence phase: a verb that needs a read makes it here, outside any transaction.
 3. One durable transaction: the command id is locked and its receipt looked for again, the desk locks the
@@ -19,15 +20,15 @@ from typing import Any
 
 from django.db import OperationalError
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from sagas import api, faultpoints
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
-from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim, people
-from workbench.commands._arguments import Arguments, parse, step_of
+from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim, pace, people
+from workbench.commands._arguments import Arguments, step_of
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
+from workbench.commands._reading import read, step_in, unknown_step
 from workbench.commands._receipts import StillRunning
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Order, Result, refused
@@ -38,6 +39,8 @@ from workbench.policies import Permission
 from workbench.roles import Role
 
 LOCK_TIMEOUT = "55P03"
+# Where a person is at the other end; what a bulk does for its author has a pace of its own.
+DOORS_OF_HANDS = ("web", "api")
 HIGHEST_VERSION = 2_147_483_647
 _KNOWN = frozenset({*COMMANDS, *SIGNOFF_COMMANDS, *SYSTEM_COMMANDS})
 # What ids and references look like; anything else names nothing and is not stored.
@@ -60,8 +63,12 @@ def dispatch(
     preview_id: str = "",
     door: str,
     claims: bool = True,
+    confirmed: bool = True,
 ) -> Result:
-    """Run `verb` as `actor`; every outcome is a Result, none an exception. `claims` False: it takes no claim."""
+    """Run `verb` as `actor`; every outcome is a Result, none an exception.
+
+    `claims` False: it takes no claim. `confirmed` False: the session's person has not shown lately who they are.
+    """
     order = Order(
         verb=verb if verb in _KNOWN else "",
         handoff_ref=handoff_ref if NAME.fullmatch(handoff_ref) else "",
@@ -74,7 +81,15 @@ def dispatch(
         preview_id=preview_id,
         door=door,
         claims=claims,
+        confirmed=confirmed,
     )
+    wait = pace.of_commands(actor) if person is not None and door in DOORS_OF_HANDS else None
+    if wait is not None:
+        return (
+            _without_run(actor, order, wait.refusal)
+            if wait.first
+            else refused(order, wait.refusal, facts=None)
+        )
     faultpoints.reach("command.begun")
     try:
         return _answered(actor, person, order)
@@ -120,7 +135,7 @@ def _on_run(command: _OnRun, actor: Actor, person: User | None, order: Order) ->
 
 def _looked_and_run(command: _OnRun, actor: Actor, person: User | None, order: Order) -> Result:
     """Steps 2 and 3. Raises NotAllowed."""
-    parsed = _parsed(command, order)
+    parsed = read(command, order)
     looked = _look(command, order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
     try:
         return api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
@@ -238,7 +253,7 @@ def _judge_on_handoff(
     refusal = policies.why_not_entitled(actor=actor, roles=roles, facts=facts, verb=order.verb)
     if refusal is not None:
         return refusal, ()
-    step = _step(parsed, facts)
+    step = step_in(parsed, facts)
     preview = _previews.stored(order.preview_id, actor)
     refusal = policies.why_not(actor=actor, roles=roles, facts=facts, verb=order.verb, step=step)
     stale = _previews.why_stale(command, order, facts, preview)
@@ -248,9 +263,7 @@ def _judge_on_handoff(
     if isinstance(parsed, Refusal):
         return parsed, ()
     refusal = (
-        _unknown_step(facts, parsed)
-        or refusal
-        or _why_unusable(command, actor, order, facts, preview, parsed)
+        unknown_step(facts, parsed) or refusal or _why_unusable(command, actor, order, facts, preview, parsed)
     )
     if refusal is None and (looked is not None or not command.looks):
         refusal = command.refusal(facts=facts, roles=roles, arguments=parsed, looked=looked)
@@ -296,7 +309,7 @@ def _look(command: _OnRun, order: Order, parsed: Arguments | Refusal) -> Looked 
 
 def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | None, order: Order) -> Result:
     """Freeze and unfreeze: the same steps without a case."""
-    parsed = _parsed(command, order)
+    parsed = read(command, order)
     with api.transaction():
         faultpoints.mark("command")
         _receipts.lock(actor, order.command_id)
@@ -315,41 +328,6 @@ def _on_system(command: type[SystemCommand[Any]], actor: Actor, person: User | N
         command.run(actor=actor, arguments=parsed, command_id=order.command_id)
         receipt = _receipts.keep(actor, order, scheduled=False, facts=None)
         return _accepted(order, receipt.at, scheduled=False, facts=None)
-
-
-def _parsed(command: _OnRun | type[SystemCommand[Any]], order: Order) -> Arguments | Refusal:
-    if not order.command_id:
-        return _invalid("command_id", Sentence(_("A request needs an id of 1 to 100 plain characters.")))
-    parsed = parse(command.arguments, order.arguments)
-    if isinstance(parsed, Arguments):
-        return parsed
-    text = ngettext_lazy(
-        "Nothing was sent. One thing to fix: %(first)s",
-        "Nothing was sent. %(count)s things to fix, first: %(first)s",
-        len(parsed),
-    )
-    first = next(iter(parsed.values()))
-    sentence = Sentence(text, {"first": first, "count": len(parsed)})
-    return Refusal(answer=Answer.INVALID, code="invalid", sentence=sentence, fields=parsed)
-
-
-def _step(parsed: Arguments | Refusal, facts: RunFacts) -> str:
-    step = getattr(parsed, "step", "")
-    return step if any(action.step == step for action in facts.actions) else ""
-
-
-def _unknown_step(facts: RunFacts, parsed: Arguments) -> Refusal | None:
-    known = {action.step for action in facts.actions}
-    named = {"step": getattr(parsed, "step", ""), "steps": getattr(parsed, "steps", ())}
-    if named["step"] and named["step"] not in known:
-        return _invalid("step", Sentence(_("This case has no such step.")))
-    if not set(named["steps"]) <= known:
-        return _invalid("steps", Sentence(_("This case has no such step.")))
-    return None
-
-
-def _invalid(field: str, sentence: Sentence) -> Refusal:
-    return Refusal(answer=Answer.INVALID, code="invalid", sentence=sentence, fields={field: sentence})
 
 
 def _not_found(code: str, text: object) -> Refusal:

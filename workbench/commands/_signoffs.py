@@ -77,7 +77,7 @@ def judge(
     parsed: Arguments | Refusal,
     desk: api.Desk,
 ) -> Refusal | None:
-    """The first thing that speaks against it: rights, then what happened meanwhile, then mistakes in the form."""
+    """The first thing that speaks against it: rights, what happened meanwhile, mistakes in the form, a stale login."""
     signoff = desk.signoff(order.signoff_ref)
     refusal = policies.why_not_signoff(actor=actor, roles=roles, signoff=signoff, verb=command.verb)
     shown = getattr(parsed, "digest", "") or signoff.permit.digest
@@ -88,7 +88,10 @@ def judge(
         return _with_versions(refusal, order, signoff)
     if refusal is None and isinstance(parsed, Refusal):
         return parsed
-    return refusal or command.refusal(signoff=signoff, arguments=parsed)
+    refusal = refusal or command.refusal(signoff=signoff, arguments=parsed)
+    if refusal is None and command.confirms and not order.confirmed:
+        return policies.unconfirmed()
+    return refusal
 
 
 def _with_versions(refusal: Refusal, order: Order, signoff: SignoffFacts) -> Refusal:

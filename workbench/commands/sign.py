@@ -34,6 +34,7 @@ class Sign(SignoffCommand[SignArguments]):
     key: ClassVar[str] = "s"
     arguments: ClassVar[type[Arguments]] = SignArguments
     schedules: ClassVar[bool] = True
+    confirms: ClassVar[bool] = True
 
     @classmethod
     def refusal(cls, *, signoff: SignoffFacts, arguments: SignArguments) -> Refusal | None:

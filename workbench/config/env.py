@@ -58,6 +58,14 @@ def one_of(name: str, allowed: tuple[str, ...], default: str) -> str:
     return value
 
 
+def count(name: str, default: int) -> int:
+    """A whole number above zero; raises ImproperlyConfigured for anything else."""
+    value = text(name, str(default))
+    if not value.isascii() or not value.isdigit() or int(value) == 0:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be a whole number above zero.")
+    return int(value)
+
+
 def words(name: str, default: str | None) -> list[str]:
     """A comma-separated list without its empty parts."""
     return [word for part in text(name, default).split(",") if (word := part.strip())]

@@ -96,6 +96,8 @@ class Arena:
         own = self.servers.environment | {
             "AMENDS_ENV": os.environ.get("AMENDS_ENV", "demo"),
             "DJANGO_SECRET_KEY": secrets.token_hex(32),
+            # The people of an arena are scripts, and as fast.
+            "AMENDS_COMMANDS_A_MINUTE": "60000",
             "DJANGO_SETTINGS_MODULE": "workbench.config.settings",
         }
         self.environment |= os.environ | own | {MARK: str(self.folder)}

@@ -2,6 +2,7 @@
 
 from workbench.models.assignment import Assignment
 from workbench.models.bulk import Bulk, BulkMember
+from workbench.models.pace import Pace
 from workbench.models.presence import Presence
 from workbench.models.preview import Preview
 from workbench.models.receipt import Receipt
@@ -14,6 +15,7 @@ __all__ = [
     "Assignment",
     "Bulk",
     "BulkMember",
+    "Pace",
     "Presence",
     "Preview",
     "Receipt",

@@ -84,10 +84,12 @@ def asked_by_itself(**given: Any) -> SignoffFacts:
     return _request(drive_until_still(flows.start(BY_ITSELF, **given)))
 
 
-def asked_by(username: str, **given: Any) -> SignoffFacts:
-    """The notice was refused, and a person ordered the compensation."""
+def asked_by(username: str, *, worked: str = "", **given: Any) -> SignoffFacts:
+    """The notice was refused, and a person ordered the compensation; `worked` had the case before and gave it back."""
     facts = drive_until_still(flows.start(BY_PEOPLE, **given))
     assert facts.handoff is not None
+    for verb in ("claim", "release") if worked else ():
+        assert Desk(worked).run(verb, facts.handoff.ref, f"{verb}-{facts.ref}").accepted
     done = Desk(username).run("compensate", facts.handoff.ref, f"order-{facts.ref}", reason=REASON)
     assert done.accepted, done
     return _request(drive_until_still(facts.ref))

@@ -12,7 +12,7 @@ from django.test import Client
 from sagas import api
 from sagas.facts import SignoffFacts
 from sagas.states import PermitState, RunState
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows, signing
 from tests.integration.workbench.conftest import REFUSED
 from tests.integration.workbench.flows import REASON, Desk
@@ -286,3 +286,49 @@ def test_a_freeze_shows_on_the_sheet_and_takes_no_signature(request_of_run: Sign
     assert "Frozen since" in page
     assert 'id="run"' not in page
     assert forced.status_code == 423
+
+
+@pytest.mark.requirement("S0-35")
+def test_a_signature_needs_a_login_or_a_password_of_the_last_quarter_of_an_hour(
+    workplace: Simulator, clock_of_tests: Clock
+) -> None:
+    signing.publish()
+    workplace.plan(REFUSED)
+    priya = client_of("priya")
+    clock_of_tests.put_forward(14 * 60)
+    asked = signing.asked_by_itself()
+    clock_of_tests.put_forward(2 * 60)
+
+    by_api, by_form = call(priya, asked, "sign"), priya.post(url(asked, "sign"), form(asked))
+
+    assert (by_api.status_code, by_api.json()["code"]) == (428, "unconfirmed")
+    assert by_form.status_code == 428
+    assert state(asked) is PermitState.REQUESTED
+    assert priya.post(url(asked, "reject"), form(asked)).status_code == 200
+
+
+def test_a_password_is_tried_five_times_a_minute_and_a_right_one_changes_the_session(
+    workplace: Simulator, clock_of_tests: Clock
+) -> None:
+    signing.publish()
+    workplace.plan(REFUSED)
+    priya = client_of("priya")
+    clock_of_tests.put_forward(16 * 60)
+    asked = signing.asked_by_itself()
+
+    wrong = [priya.post(url(asked, "sign"), form(asked, password=f"guess {n}")).status_code for n in range(5)]
+    late = priya.post(url(asked, "sign"), form(asked, password="demo-priya"))
+    assert wrong == [422] * 5
+    assert late.status_code == 429
+    assert "Too many passwords." in late.content.decode()
+    assert state(asked) is PermitState.REQUESTED
+
+    clock_of_tests.put_forward(61)
+    before = priya.session.session_key
+    assert priya.post(url(asked, "sign"), form(asked, password="demo-priya")).status_code == 202
+    assert priya.session.session_key != before
+    assert state(asked) is not PermitState.REQUESTED
+
+
+def url(signoff: SignoffFacts, verb: str) -> str:
+    return f"/signoffs/{signoff.permit.ref}/{verb}/"

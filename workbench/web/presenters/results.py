@@ -77,6 +77,8 @@ def result(result: Result, *, step: str, url: str, clock: Clock) -> Shown:
             return _plain(result, "unk", "clock")
         case Answer.FROZEN:
             return _plain(result, "unk", "pause")
+        case Answer.TOO_MANY:
+            return _plain(result, "unk", "clock")
         case _:
             return _plain(result, "bad", "lock")
 

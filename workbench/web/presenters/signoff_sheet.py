@@ -123,6 +123,8 @@ class Sheet:
     seen: str
     command_id: str
     reject_id: str
+    password: Field | None
+    """Asked for where the reader's login is not fresh enough to sign by."""
 
 
 def sheet(
@@ -138,8 +140,12 @@ def sheet(
     ids: tuple[str, str],
     draft: dict[str, str],
     errors: dict[str, dict[str, Words]],
+    confirmed: bool,
 ) -> Sheet:
-    """The sheet. `look` is what was read just now; `may` and `independent` are why the reader may not sign."""
+    """The sheet. `look` is what was read just now; `may` and `independent` are why the reader may not sign.
+
+    `confirmed`: the reader has shown lately who they are.
+    """
     run, permit, action = signoff.run, signoff.permit, signoff.action
     made_up = signoff.compensation
     risk = signoff_risk(signoff.level, run.amount)
@@ -185,6 +191,18 @@ def sheet(
         seen=seen(signoff),
         command_id=ids[0],
         reject_id=ids[1],
+        password=None if confirmed else _password(errors.get("sign", {})),
+    )
+
+
+def _password(wrong: dict[str, Words]) -> Field:
+    return Field(
+        name="password",
+        label=_("Your password"),
+        kind="password",
+        help=_("Your last login was a while ago. A signature needs to know that it is you."),
+        error=wrong.get("password", ""),
+        autocomplete="current-password",
     )
 
 

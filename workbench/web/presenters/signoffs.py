@@ -190,6 +190,8 @@ def result(done: Result, clock: Clock) -> results.Shown:
     if done.status is Answer.DUPLICATE or done.field_errors:
         return replace(results.result(done, step="", url="", clock=clock), on_top=True)
     says = str(done.sentence)
+    if done.status is Answer.UNCONFIRMED:
+        return not_confirmed(Refusal(answer=done.status, code=done.code, sentence=done.sentence))
     if done.accepted:
         icon = "sign" if done.verb == "sign" else "ok"
         return results.Shown(
@@ -204,6 +206,22 @@ def result(done: Result, clock: Clock) -> results.Shown:
         alert=True,
         on_top=True,
         command_id=done.command_id,
+        announce=says,
+    )
+
+
+def not_confirmed(refusal: Refusal) -> results.Shown:
+    """The password is asked for, was not theirs, or was tried too often."""
+    says = str(refusal.sentence)
+    problem = results.Problem(name="password", says=_("Type your password and sign again."))
+    return results.Shown(
+        tone="unk",
+        icon="clock" if refusal.answer is Answer.TOO_MANY else "lock",
+        headline=says,
+        says=_("No signature was taken."),
+        alert=True,
+        on_top=True,
+        problems=(problem,),
         announce=says,
     )
 

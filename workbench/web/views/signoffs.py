@@ -15,7 +15,8 @@ from sagas.errors import NotFound
 from sagas.facts import SignoffFacts
 from sagas.states import PermitState
 from workbench import policies
-from workbench.commands import dispatch, signoff_offers
+from workbench.commands import dispatch, sessions, signoff_offers
+from workbench.errors import HTTP_STATUS, Refusal
 from workbench.policies import Permission
 from workbench.web.page import Reader, part, reads, refused, render, stamped, unchanged
 from workbench.web.presenters import results
@@ -95,6 +96,9 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
         return redirect("signoff", ref)
     asked = reader.request.POST
     version, reason = asked.get("saw_version", ""), asked.get("reason", "")
+    refusal = _why_not_confirmed(reader) if verb == "sign" else None
+    if refusal is not None:
+        return _not_confirmed(reader, ref, reason, refusal)
     done = dispatch(
         actor=reader.actor,
         person=reader.person,
@@ -104,6 +108,7 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
         saw_version=int(version) if version.isdecimal() else None,
         arguments={"digest": asked.get("digest", ""), "reason": reason},
         door="web",
+        confirmed=sessions.is_fresh(reader.request.session),
     )
     if not policies.sees_all_runs(actor=reader.actor, roles=reader.roles):
         return refused(reader, done.http_status, sentence=str(done.sentence))
@@ -117,6 +122,23 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
     if done.replayed:
         answer.headers["Idempotency-Replayed"] = "true"
     return answer
+
+
+def _why_not_confirmed(reader: Reader) -> Refusal | None:
+    """Make an old login fresh by the password that came along, if one did; why it stays as it is."""
+    session, password = reader.request.session, reader.request.POST.get("password", "")
+    if not password or not policies.sees_all_runs(actor=reader.actor, roles=reader.roles):
+        return None
+    if sessions.is_fresh(session):
+        return None
+    return sessions.confirm(session, actor=reader.actor, person=reader.person, password=password)
+
+
+def _not_confirmed(reader: Reader, ref: str, note: str, refusal: Refusal) -> HttpResponse:
+    """The sheet with the note kept, and why the password did not do."""
+    wrong: dict[str, Words] = {name: str(says) for name, says in refusal.fields.items()}
+    wish = _Wish(draft={"sign": note}, errors={"sign": wrong}, result=words.not_confirmed(refusal))
+    return _page(reader, _picture(ref), wish, status=HTTP_STATUS[refusal.answer])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +171,7 @@ def _page(reader: Reader, seen: SignoffFacts, wish: _Wish, *, status: int = 200)
         ids=(uuid.uuid4().hex, uuid.uuid4().hex),
         draft=wish.draft,
         errors=wish.errors,
+        confirmed=sessions.is_fresh(reader.request.session),
     )
     context = {"sheet": sheet, "result": wish.result}
     if reader.htmx:
