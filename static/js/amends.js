@@ -68,13 +68,27 @@ body.addEventListener("htmx:afterRequest", (event) => {
 });
 
 // --- Drafts: what was written survives a reload, a refusal and a poll, until it was sent ------------------------
+// They are one person's: a logout drops them in every tab, and whoever logs in next finds none of another's.
 
 const drafts = "#run textarea, #again textarea, #comment, #withdraw textarea";
-const draftOf = (field) => `draft:${location.pathname}:${field.form?.elements.verb?.value ?? ""}.${field.form?.elements.step?.value ?? ""}:${field.name}`;
+const me = `draft:${body.dataset.who}:`;
+const draftOf = (field) => `${me}${location.pathname}:${field.form?.elements.verb?.value ?? ""}.${field.form?.elements.step?.value ?? ""}:${field.name}`;
 const keep = (field) => { if (field.value.trim()) sessionStorage.setItem(draftOf(field), field.value); else sessionStorage.removeItem(draftOf(field)); };
 const forget = (form) => all("textarea", form.closest("form") ?? form).forEach((field) => sessionStorage.removeItem(draftOf(field)));
 const recall = () => all(drafts).forEach((field) => { if (!field.value) field.value = sessionStorage.getItem(draftOf(field)) ?? ""; });
 body.addEventListener("input", (event) => { if (event.target.matches(drafts)) keep(event.target); });
+
+const drop = (but = "") => Object.keys(sessionStorage)
+  .filter((key) => key.startsWith("draft:") && !(but && key.startsWith(but)))
+  .forEach((key) => sessionStorage.removeItem(key));
+const logouts = new BroadcastChannel("logout");
+logouts.onmessage = () => drop();
+body.addEventListener("submit", (event) => {
+  if (!event.target.matches("[data-logout]")) return;
+  drop();
+  logouts.postMessage("");
+});
+if (body.dataset.who) drop(me);
 
 // --- Focus is never lost: a result takes it, else it stays where it was -----------------------------------
 

@@ -79,6 +79,8 @@ class Shell:
     freeze_ids: str
     still: str
     banners: str
+    who: str
+    """The reader's user name: what their tab keeps for them is nobody else's."""
     person: str
     initials: str
     role: Words
@@ -113,6 +115,7 @@ def shell(
         freeze_ids=freeze_ids(in_force),
         still=_still(still) if person else "",
         banners=banners(in_force, still),
+        who=person.username if person else "",
         person=person.display_name if person else "",
         initials=marks.initials(person.display_name) if person else "",
         role=words.ROLES.get(role, role),

@@ -63,7 +63,15 @@ class LogIn(LoginView):
 
 
 class LogOut(LogoutView):
-    """POST only; leads back to the login page."""
+    """POST only; leads back to the login page. What the browser kept for the person goes (security.md 3.10)."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = super().post(request, *args, **kwargs)
+        if (
+            request.is_secure()
+        ):  # elsewhere a browser does not heed it; the page's own script drops its drafts
+            response.headers["Clear-Site-Data"] = '"storage"'
+        return response
 
 
 def outside() -> Shell:
@@ -78,6 +86,7 @@ def outside() -> Shell:
         freeze_ids="",
         still="",
         banners="",
+        who="",
         person="",
         initials="",
         role="",
