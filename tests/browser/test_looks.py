@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Request, Response, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
@@ -26,7 +29,7 @@ PAGES = (
         "/nowhere/",
     ),
     *("/workflows/", "/workflows/orders/", "/tools/", "/tools/send_notice/", "/system/", "{run}"),
-    *("/handoffs/bulk/", "{bulk}"),
+    *("/handoffs/bulk/", "{bulk}", "{run}stop/"),
 )
 EVERY = os.environ.get("AMENDS_LOOKS") == "all"
 """Set by `make looks`: every page in both lights, both languages. A sample otherwise."""
@@ -44,6 +47,8 @@ SAMPLE = (
 WHOLE = tuple(
     (who, scheme, path) for who in ("maya", "lin") for scheme in ("light", "dark") for path in PAGES
 )
+LIGHT = 150_000
+"""Bytes that a page and everything it brings along may weigh."""
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
@@ -87,20 +92,48 @@ def test_b25_axe_finds_nothing(
 
 def test_b29_pages_come_under_a_strict_policy_and_weigh_little(open_as: OpenAs, case: str) -> None:
     page = open_as("maya", "/login/")
-    heavy: dict[str, int] = {}
-    page.on(
-        "response", lambda answer: heavy.update({answer.url: int(answer.headers.get("content-length") or 0)})
-    )
 
-    answer = page.goto(page.url.partition("/handoffs/")[0] + case)
+    answer, weight = weighed(page, page.url.replace("/handoffs/", case))
 
-    assert answer is not None
     policy = answer.headers["content-security-policy"]
     assert "unsafe" not in policy
     assert "default-src 'none'" in policy
     expect(page.locator("[style], script:not([src]), style")).to_have_count(0)
-    ours = {url: size for url, size in heavy.items() if "htmx" not in url}
-    assert sum(ours.values()) < 150_000, ours
+    assert sum(weight.values()) < LIGHT, weight
+
+
+def test_b29_a_queue_of_fifty_rows_weighs_little(
+    open_as: OpenAs, unknown_notice: RunFacts, many: Callable[[], None]
+) -> None:
+    many()
+    page = open_as("maya", "/account/")
+
+    __, weight = weighed(page, page.url.replace("/account/", "/handoffs/"))
+
+    expect(page.locator("tbody tr")).to_have_count(50)
+    assert sum(weight.values()) < LIGHT, weight
+
+
+def weighed(page: Page, address: str) -> tuple[Response, dict[str, int]]:
+    """Open a page as somebody who has never been here; bytes over the wire of everything that it brings along.
+
+    Static files are counted as production sends them: compressed when they were collected.
+    """
+    page.goto("about:blank")
+    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+    asked: list[Request] = []
+    page.on("requestfinished", lambda one: asked.append(one))
+    answer = page.goto(address)
+    assert answer is not None
+    weight = {}
+    for one in asked:
+        answered = one.response()
+        assert answered is not None
+        static = urlsplit(one.url).path.startswith("/static/")
+        weight[one.url] = len(gzip.compress(answered.body())) if static else one.sizes()["responseBodySize"]
+    assert any("htmx" in url for url in weight)
+    assert weight[address] > 1000
+    return answer, weight
 
 
 def test_the_page_speaks_the_readers_language(open_as: OpenAs, case: str) -> None:
