@@ -1,7 +1,8 @@
 """`python -m workbench.labs.shots URL --into DIR`: pictures of every screen of a running demo.
 
 Light, dark, Chinese and phone, named like the screens, so that a person can lay them beside the design. Logs in as
-the demo's people, reads pages, and never posts anything but the login form. Needs no database and no settings.
+the demo's people and reads pages; what it posts is the login form, a language, and a selection that is looked at and
+not started. Needs no database and no settings.
 """
 
 from __future__ import annotations
@@ -48,20 +49,35 @@ def operator_screens(page: Page) -> Screens:
         page.goto(f"{address(page)}{first}")
         screens["05-trail"] = f"{first}trail/?show=every"
         screens["06-run"] = path_of(page.locator(".meta a.plain").get_attribute("href"))
-    return screens
+    return {**screens, **plans(page, cases)}
 
 
-def few_screens(page: Page) -> Screens:
-    """The queue, the cases that look most different, and what is set up."""
-    cases = kinds(page)
-    chosen = {name: path for name, path in cases.items() if name.startswith(("relabel", "fulfil", "push"))}
-    chosen = chosen or dict(list(cases.items())[:3])
-    return {
-        "01-queue": "/handoffs/",
-        **{f"02-case-{name}": path for name, path in chosen.items()},
-        **set_up(page),
-        "09-account": "/account/",
-    }
+def plans(page: Page, cases: Screens) -> Screens:
+    """The plan of the first case that can be compensated as a whole, and one that was carried out."""
+    found: dict[str, str] = {}
+    for path in cases.values():
+        page.goto(f"{address(page)}{path}plan/")
+        if "/plan/pl_" in page.url:
+            found["03-plan-preview"] = path_of(page.url)
+            break
+    page.goto(f"{address(page)}/handoffs/?view=closed")
+    for path in [path_of(link.get_attribute("href")) for link in page.locator("tbody .ttl").all()]:
+        page.goto(f"{address(page)}{path}")
+        ran = page.locator("#case-body a[href*='/plan/pl_']")
+        if ran.count():
+            found["03-plan-ran"] = path_of(ran.first.get_attribute("href"))
+            break
+    return found
+
+
+def lead_screens(page: Page) -> Screens:
+    """What a lead sees of many cases at once: the bulks, and a list that was frozen and not started."""
+    page.goto(f"{address(page)}/handoffs/")
+    for box in page.locator("tbody input[name=case]").all()[:5]:
+        box.check()
+    page.locator("#bulk-query").click()
+    page.wait_for_url("**/handoffs/bulk/*/")
+    return {"01-queue-bulk": path_of(page.url), "01-queue-bulks": "/handoffs/bulk/"}
 
 
 def set_up(page: Page) -> Screens:
@@ -93,7 +109,7 @@ def approver_screens(page: Page) -> Screens:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """How screens are looked at: by whom, which of them, in which light, how wide."""
+    """How screens are looked at: by whom, which of them, in which light and language, how wide."""
 
     who: str
     screens: Callable[[Page], Screens]
@@ -101,17 +117,26 @@ class Look:
     size: Mapping[str, int]
     scheme: str = "light"
     full: bool = False
+    language: str = ""
+    """One that its person does not read; put back afterwards."""
+
+
+def _looks(who: str, screens: Callable[[Page], Screens], *, own: str = "en") -> tuple[Look, ...]:
+    """Every look at the screens of one person, whose own language is `own`."""
+    in_english, in_chinese = ("", "zh-hans") if own == "en" else ("en", "")
+    return (
+        Look(who=who, screens=screens, size=DESK, language=in_english),
+        Look(who=who, screens=screens, size=DESK, suffix="-full", full=True, language=in_english),
+        Look(who=who, screens=screens, size=DESK, suffix="-dark", scheme="dark", language=in_english),
+        Look(who=who, screens=screens, size=DESK, suffix="-zh", language=in_chinese),
+        Look(who=who, screens=screens, size=PHONE, suffix="-phone", full=True, language=in_english),
+    )
 
 
 LOOKS = (
-    Look(who="maya", screens=operator_screens, size=DESK),
-    Look(who="priya", screens=approver_screens, size=DESK),
-    Look(who="maya", screens=few_screens, size=DESK, suffix="-full", full=True),
-    Look(who="maya", screens=few_screens, size=DESK, suffix="-dark", scheme="dark"),
-    Look(who="lin", screens=few_screens, size=DESK, suffix="-zh"),
-    Look(who="maya", screens=few_screens, size=PHONE, suffix="-phone", full=True),
-    Look(who="priya", screens=approver_screens, size=DESK, suffix="-dark", scheme="dark"),
-    Look(who="priya", screens=approver_screens, size=PHONE, suffix="-phone", full=True),
+    *_looks("maya", operator_screens),
+    *_looks("priya", approver_screens),
+    *_looks("lin", lead_screens, own="zh-hans"),
 )
 
 
@@ -167,6 +192,7 @@ def _look(browser: Browser, url: str, folder: Path, look: Look, known: dict[str,
     page.locator("[name=password]").fill(f"demo-{look.who}")  # the demo prints these itself
     page.locator("main button").click()
     page.wait_for_url(lambda at: "/login/" not in at)
+    own = _read(page, url, look.language) if look.language else ""
     files = []
     asked = look.screens.__name__
     if asked not in known:
@@ -177,8 +203,21 @@ def _look(browser: Browser, url: str, folder: Path, look: Look, known: dict[str,
         file = folder / f"{name}{look.suffix}.png"
         page.screenshot(path=file, full_page=look.full)
         files.append(file)
+    if own:
+        _read(page, url, own)
     context.close()
     return files
+
+
+def _read(page: Page, url: str, language: str) -> str:
+    """Have the person of this page read another language; returns the one before."""
+    page.goto(f"{url}/account/")
+    choice = page.locator("select[name=language]")
+    before = choice.input_value()
+    choice.select_option(language)
+    page.locator("main form button").first.click()
+    page.wait_for_url("**/account/?kept=1")
+    return before
 
 
 def main() -> int:
