@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sagas import api
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs, now_open, ref_in
+from tests.browser.test_looks import RULES
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import REFUSED, ref_of
@@ -116,6 +118,26 @@ def test_a_plan_is_void_once_the_case_has_changed_and_the_reason_goes_on_into_a_
     expect(page.locator(".chead .pill")).to_have_text("Plan, nothing sent yet")
     expect(page.locator("#f-reason")).to_have_value(REASON)
     assert page.locator("[data-digest]").get_attribute("data-digest") != first
+
+
+@pytest.mark.parametrize("who", ["maya", "lin"])
+def test_b25_b26_a_plan_and_a_half_way_stop_keep_to_the_rules_of_every_page(
+    open_as: OpenAs, workplace: Simulator, who: str
+) -> None:
+    workplace.plan(REFUSED, {"tool": "release_stock", "mode": "refuse"})
+    planned, stopped = (flows.drive_until_still(flows.start()) for _ in range(2))
+    assert flows.Desk("maya").run("compensate", ref_of(stopped), "c-0", reason=REASON).accepted
+    stopped = flows.drive_until_still(stopped.ref)
+    page = open_as(who, f"/handoffs/{ref_of(planned)}/plan/", color_scheme="dark")
+
+    for address in (page.url, f"{page.url.partition('/handoffs/')[0]}/handoffs/{ref_of(stopped)}/"):
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.goto(address)
+        expect(page.locator(".ladder")).to_be_visible()
+        found = Axe().run(page, options=RULES).response["violations"]
+        assert [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found] == []
+        page.set_viewport_size({"width": 320, "height": 640})
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 @pytest.mark.requirement("S0-70")
