@@ -59,6 +59,9 @@ _NOTHING_DUE_S = 0.05
 LOOK_S = 0.1
 """Seconds between two looks at whether this process has been told to stop: shorter than any call."""
 
+HANG_UP_S = 5.0
+"""Seconds that the threads of a drain wait for each other when it ends."""
+
 LINGER_S = 1.0
 """Seconds that a drain stays after the last thing was due: the next query or retry is often near."""
 
@@ -317,6 +320,10 @@ class Drain:
 
     def close(self) -> None:
         """End this incarnation in good order."""
+        # Each thread keeps its connection from one run to the next, and only the thread itself may close it.
+        all_here = threading.Barrier(self.in_flight)
+        for _ in range(self.in_flight):
+            self._pool.submit(_hang_up, all_here)
         self._pool.shutdown(wait=True)
         workers.sign_off(self.owner)
         self.world.close()
@@ -358,10 +365,10 @@ class Drain:
             # Not even giving the run back worked (no database?): the lease runs out and recovery takes it.
             log.exception("drive.failed", run=run)
             self.broken.set()
+            connection.close()
             return False
         finally:
             seat.leave()
-            connection.close()
 
     def _claim(self, not_due_before: timedelta, seat: _Seat) -> tuple[Claim, Order] | None:
         """Claims of one process come one after the other, so that a slot seen free is still free after it."""
@@ -371,6 +378,13 @@ class Drain:
         if found is not None and found[0].lane is lanes.Lane.ALONE:
             seat.alone()
         return found
+
+
+def _hang_up(all_here: threading.Barrier) -> None:
+    """Close this thread's connection. Waits for its siblings, so that none of them does it twice and another never."""
+    with contextlib.suppress(threading.BrokenBarrierError):
+        all_here.wait(HANG_UP_S)
+    connection.close()
 
 
 class _Slots:
