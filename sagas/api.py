@@ -16,6 +16,7 @@ from sagas import entries as _entries
 from sagas import freezes as _freezes
 from sagas import queue as _queue
 from sagas.alarms import Alarm, in_force
+from sagas.dryruns import dry_runs
 from sagas.entries import EntryRow
 from sagas.errors import NotFound
 from sagas.escalation import Team
@@ -93,6 +94,7 @@ __all__ = [
     "database_seen",
     "desk",
     "done",
+    "dry_runs",
     "elements",
     "entries",
     "freeze",
@@ -249,7 +251,7 @@ def desk(
         raise NotFound("handoff", handoff_ref)
     author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
     with opened(run_id, author=author) as rows:
-        yield Desk(rows, actor)
+        yield Desk(rows, actor, about=handoff_ref)
         rows.close(release=False)
 
 

@@ -25,7 +25,7 @@ from sagas.errors import CannotStep, ClaimLost
 from sagas.ledger import advance as ledger
 from sagas.ledger import ears, quarantine, workers
 from sagas.ledger.asking import DISPATCH_WINDOW_S
-from sagas.looking import look_at, version_in
+from sagas.looking import look_at, try_out, version_in
 from sagas.orders import (
     Answered,
     Ask,
@@ -139,6 +139,10 @@ def _ask(order: Ask, world: World) -> PriorRead | Checked | Queried:
             if already is not None and already.met:
                 return Checked(ask=order, already_done=already, conditions=())
             conditions = tuple(look_at(c, world, order.reads, order.scope) for c in order.conditions)
+            if all(condition.met for condition in conditions):
+                # Only a refusal counts: a test mode that does not answer must not hold a compensation up.
+                tried = try_out(order.contract, order.args, world, order.reads)
+                conditions += (tried,) if tried is not None and tried.met is False else ()
             return Checked(ask=order, already_done=already, conditions=conditions)
         case Purpose.QUERY:
             return Queried(ask=order, answer=_query(order, world))

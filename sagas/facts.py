@@ -166,6 +166,7 @@ class HandoffFacts:
     """What a person is asked to settle. `reason` is a code of sagas.handoff.Reason; `params` fill its sentence.
 
     `schedule` is the stored document of sagas.escalation.Schedule: how `due_at` was computed, who is told when.
+    `wanted_by` and its name: who asked whoever holds it now to hand it over, "" for nobody.
     """
 
     id: int
@@ -185,6 +186,9 @@ class HandoffFacts:
     linked: bool
     schedule: Mapping[str, Json] = field(default_factory=dict)
     reminded_at: datetime | None = None
+    wanted_by: str = ""
+    wanted_by_name: str = ""
+    wanted_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -412,7 +416,8 @@ class QueueRow:
     """A handoff as the queue shows it, from one row of the database. `titles` has the title in other languages.
 
     `touches_money`, `touches_customer`: a call with an effect outside took effect, or may have, in a case that names an
-    amount or a customer. `similar` is what it has in common with others (`sagas.summary.similar`).
+    amount or a customer. `similar` is what it has in common with others (`sagas.summary.similar`). `wanted_by_name`: who
+    asked whoever holds it now to hand it over.
     """
 
     id: int
@@ -444,6 +449,7 @@ class QueueRow:
     touches_customer: bool = False
     similar: str = ""
     closed_at: datetime | None = None
+    wanted_by_name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -653,6 +659,22 @@ class ConditionCheck:
     text: str
     met: bool | None
     evidence: str
+    read_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRunSeen:
+    """What the provider's test mode said just now about the call of `step` with this key, without its effect.
+
+    `offered` False: the tool has none. `accepted` None: nobody could tell; `detail` are the words that came back.
+    """
+
+    step: str
+    tool: str
+    key: str
+    offered: bool
+    accepted: bool | None
+    detail: str
     read_at: datetime
 
 

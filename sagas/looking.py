@@ -1,4 +1,4 @@
-"""Looking at the world: one condition, read now. Used before a leap, after a compensation, and for people.
+"""Looking at the world: one condition read now, one call tried without its effect. Before a leap, after it, for people.
 
 Writes nothing; called outside any transaction.
 """
@@ -11,6 +11,7 @@ from sagas.orders import Ask, ConditionSeen
 from tools.bindings import Unbindable, bind
 from tools.conditions import evaluate
 from tools.contract import Condition, Contract, Json
+from tools.dryrun import classify_dry_run
 from tools.outcome import Outcome, OutcomeKind, Seen, classify
 from tools.pointers import MISSING, find
 from tools.world import World
@@ -51,6 +52,35 @@ def look_at(
     found = find(document, condition.pointer)
     shown = "nothing there" if found is MISSING else repr(found)
     return ConditionSeen(text=condition.text, met=met, detail=f"{contract.tool}: {shown}", body=document)
+
+
+def try_out(
+    contract: Contract,
+    args: Json,
+    world: World,
+    reads: Mapping[str, Contract],
+    *,
+    time_limit_s: float | None = None,
+) -> ConditionSeen | None:
+    """Have a call tried in its provider's test mode; None where the tool offers none.
+
+    `met` says whether it would be accepted, None when nobody could tell. No attempt, and no evidence of any effect.
+    """
+    offered = contract.dry_run
+    if offered is None:
+        return None
+    text, tool = offered.accepted.text, reads.get(offered.tool)
+    if tool is None:
+        return ConditionSeen(text=text, met=None, detail=f"{offered.tool} cannot be asked")
+    scope = {"args": args}
+    try:
+        bound = bind(dict(offered.args), scope)
+    except Unbindable as error:
+        return ConditionSeen(text=text, met=None, detail=str(error))
+    observation = world.call(tool, args=bound, key="", time_limit_s=time_limit_s)
+    tried = classify_dry_run(offered, observation, scope, contract=tool)
+    said = tried.detail or ("accepted" if tried.accepted else "refused")
+    return ConditionSeen(text=text, met=tried.accepted, detail=f"{tool.tool}: {said}")
 
 
 def version_in(ask: Ask, outcome: Outcome) -> str:

@@ -5,22 +5,18 @@ Pure but for the description of calls, which sends nothing.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from sagas import planner, summary
+from sagas import intents, planner, summary
 from sagas.edits import edited
 from sagas.facts import ActionFacts, PlannedCall, PreviewFacts, RunFacts, SignoffFacts
-from sagas.leaving import failed_compensations, tried
 from sagas.published import pinned
 from sagas.states import ActionState, CompensationState
 from sagas.verdicts import needs_second
 from tools.bindings import Unbindable, bind
 from tools.contract import Condition, Contract, Json, RecoveryClass, Who
 from tools.definition import StepIs
-from tools.keys import forward_key
-from tools.pointers import find
 from tools.redact import mask
 from tools.texts import fill
 from tools.world import World
@@ -49,20 +45,20 @@ def preview(facts: RunFacts, verb: str, *, step: str = "", leave_out: Collection
         case "query_status":
             calls, outcomes = _query(facts, step), _QUERY_OUTCOMES
         case "retry":
-            action = _find(facts, step)
+            action = intents.step_named(facts, step)
             if action is not None:
-                calls, outcomes = _again(action), _CALL_OUTCOMES
+                calls, outcomes = _numbered_calls(intents.once_more(action)), _CALL_OUTCOMES
                 if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
                     irreversible = (_effect(action),)
         case "edit_and_retry" | "redo":
-            action = _find(facts, step)
+            action = intents.step_named(facts, step)
             if action is not None:
                 before = after = action.args
-                calls, outcomes = [_next_generation(facts, action)], _CALL_OUTCOMES
+                calls, outcomes = _numbered_calls([intents.next_generation(facts, action)]), _CALL_OUTCOMES
                 if action.contract.recovery_class is RecoveryClass.IRREVERSIBLE:
                     irreversible = (_effect(action),)
         case "stop_and_compensate":
-            planned = _up_to_the_first_that_stays(facts)
+            planned = intents.up_to_the_first_that_stays(facts)
             calls, outcomes = _compensations(facts, only=planned), _COMPENSATION_OUTCOMES
             stays = tuple(summary.done(u) for u in planner.to_compensate(facts) if u.id not in planned)
             never = tuple(
@@ -80,7 +76,7 @@ def preview(facts: RunFacts, verb: str, *, step: str = "", leave_out: Collection
             irreversible = tuple(_effect(unit) for unit in go if unit.compensation is None)
             signoff = any(_wants_signature(unit) for unit in go)
         case "skip_compensation":
-            left_out = {unit.id for unit in failed_compensations(facts, step) if tried(unit)}
+            left_out = intents.tried_in_vain(facts, step)
             calls = _compensations(facts, without=left_out)
             outcomes = (
                 ("left_out", "effect_stays"),
@@ -109,7 +105,7 @@ def preview(facts: RunFacts, verb: str, *, step: str = "", leave_out: Collection
                 None,
             )
             if action is not None and facts.direction.value == "forward":
-                calls, outcomes = [_forward(1, action)], _CALL_OUTCOMES
+                calls, outcomes = _numbered_calls([intents.forward(action)]), _CALL_OUTCOMES
             else:
                 outcomes = (("nothing_left", "closes"),)
         case _:
@@ -171,43 +167,18 @@ def scope(facts: RunFacts, action: ActionFacts) -> dict[str, Json]:
     return bound
 
 
-def _find(facts: RunFacts, step: str) -> ActionFacts | None:
-    return next((action for action in planner.current(facts) if action.step == step), None)
-
-
 def _effect(action: ActionFacts) -> str:
     return fill(action.contract.texts.effect or action.contract.texts.title, args=action.args)
 
 
-def _forward(number: int, action: ActionFacts) -> PlannedCall:
-    args = action.args if action.args is not None else {}
-    return _call(number, action.step, action.contract, args, action.key, "forward")
-
-
-def _next_generation(facts: RunFacts, action: ActionFacts) -> PlannedCall:
-    """The call with the key that its new generation will have."""
-    contract = action.contract
-    key = forward_key(facts.ref, action.step, action.item, contract.operation, action.generation + 1)
-    return _forward(1, replace(action, key=key))
-
-
-def _again(action: ActionFacts) -> list[PlannedCall]:
-    """The calls of a retry: of a call over many only what was refused, of a loop each refused one by itself."""
-    refused = [item for item in action.items if item.state is ActionState.REJECTED]
-    if action.state is not ActionState.PARTIAL or not refused:
-        return [_forward(1, action)]
-    many = action.contract.items
-    if many is None:
-        return [
-            replace(_forward(number, item), items=(item.item,))
-            for number, item in enumerate(refused, start=1)
-        ]
-    args = copy.deepcopy(action.args)
-    holder, _, last = many.list.rpartition("/")
-    find(args, holder)[last] = [item.args for item in refused]
-    # The key of what goes out again is made from the very parts that are picked, so none is shown before.
-    call = _call(1, action.step, action.contract, args, "", "forward")
-    return [replace(call, items=tuple(item.item for item in refused))]
+def _numbered_calls(calls: Iterable[intents.Intended]) -> list[PlannedCall]:
+    return [
+        replace(
+            _call(number, call.step, call.contract, call.args, call.key, "forward"),
+            items=call.items,
+        )
+        for number, call in enumerate(calls, start=1)
+    ]
 
 
 def _call(number: int, step: str, contract: Contract, args: Json, key: str, direction: str) -> PlannedCall:
@@ -227,6 +198,8 @@ def _call(number: int, step: str, contract: Contract, args: Json, key: str, dire
 
 
 def _query(facts: RunFacts, step: str) -> list[PlannedCall]:
+    """The question about a step; "" about every step of unknown outcome, each with its own question."""
+    calls: list[PlannedCall] = []
     for action in planner.current(facts):
         if step and action.step != step:
             continue
@@ -234,10 +207,11 @@ def _query(facts: RunFacts, step: str) -> list[PlannedCall]:
         if action.state is ActionState.UNKNOWN and action.contract.status_query is not None:
             query = action.contract.status_query
             bound = _bound(query.args, {**scope(facts, action), "args": action.args, "key": action.key})
-            return [_call(1, action.step, _read_contract(facts, query.tool), bound, "", "query")]
-        if compensation is not None and compensation.state is CompensationState.UNKNOWN:
-            return _query_compensation(facts, action)
-    return []
+            contract = _read_contract(facts, query.tool)
+            calls.append(_call(len(calls) + 1, action.step, contract, bound, "", "query"))
+        elif compensation is not None and compensation.state is CompensationState.UNKNOWN:
+            calls += [_numbered(one, len(calls) + 1) for one in _query_compensation(facts, action)]
+    return calls
 
 
 def _query_compensation(facts: RunFacts, action: ActionFacts) -> list[PlannedCall]:
@@ -253,16 +227,6 @@ def _query_compensation(facts: RunFacts, action: ActionFacts) -> list[PlannedCal
     return _reads(facts, action, (condition,) if condition else (), 1, "query")
 
 
-def _up_to_the_first_that_stays(facts: RunFacts) -> frozenset[int]:
-    """What is compensated by itself once a run is stopped: from the last effect back to the first without a remedy."""
-    planned: set[int] = set()
-    for action in planner.to_compensate(facts):
-        if action.compensation is None or action.compensation.who == Who.HUMAN:
-            break
-        planned.add(action.id)
-    return frozenset(planned)
-
-
 def _wants_signature(action: ActionFacts) -> bool:
     return action.compensation is not None and action.compensation.who == Who.APPROVAL
 
@@ -271,25 +235,22 @@ def _compensations(
     facts: RunFacts, *, without: Collection[int] = (), only: Collection[int] | None = None
 ) -> list[PlannedCall]:
     calls: list[PlannedCall] = []
-    for action in planner.to_compensate(facts):
-        compensation, declared = action.compensation, action.contract.compensation
-        if action.id in without or (only is not None and action.id not in only):
-            continue
-        if compensation is None or declared is None or compensation.state is CompensationState.CONFIRMED:
-            continue
+    for action, row, declared in intents.to_make_up_for(facts, without, only):
         done = (declared.already_done,) if declared.already_done else ()
         calls += _reads(facts, action, (*done, *declared.preconditions), len(calls) + 1, "read")
-        calls.append(
-            _call(
-                len(calls) + 1,
-                action.step,
-                compensation.contract,
-                compensation.args if compensation.args is not None else {},
-                compensation.key,
-                "compensation",
-            )
-        )
+        call = intents.compensating(action, row)
+        calls += _trial(facts, call, len(calls) + 1)
+        calls.append(_call(len(calls) + 1, call.step, call.contract, call.args, call.key, "compensation"))
     return calls
+
+
+def _trial(facts: RunFacts, call: intents.Intended, number: int) -> list[PlannedCall]:
+    """The dry run that goes before a compensating call, where the tool offers one."""
+    offered = call.contract.dry_run
+    if offered is None:
+        return []
+    bound = _bound(offered.args, {"args": call.args})
+    return [_call(number, call.step, _read_contract(facts, offered.tool), bound, "", "read")]
 
 
 def _reads(

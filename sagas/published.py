@@ -69,11 +69,13 @@ def forget() -> None:
 
 
 def named_tools(contract: Contract) -> Iterator[str]:
-    """The other tools that a contract leans on: its query, its prior read, its compensation and their reads."""
+    """The other tools that a contract leans on: its query, prior read, dry run and compensation, with their reads."""
     if contract.status_query is not None:
         yield contract.status_query.tool
     if contract.by_reference is not None and contract.by_reference.read:
         yield contract.by_reference.read
+    if contract.dry_run is not None:
+        yield contract.dry_run.tool
     if contract.prior_state is not None:
         yield contract.prior_state.tool
     if contract.compensation is not None:

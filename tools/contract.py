@@ -207,6 +207,22 @@ class StatusQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """How to have a call tried without its effect, in the provider's own test mode: by a read-only tool.
+
+    `args` are bindings over the very call's {"args"}. `accepted` is a condition on the answer's body; an answer for
+    which it does not hold, or one with a status in `refused_statuses`, says that the call would be refused, and `why`
+    points at the reason. Anything else says nothing.
+    """
+
+    tool: str
+    args: Mapping[str, Json]
+    accepted: Condition
+    why: str = ""
+    refused_statuses: tuple[int, ...] = (409, 422)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PriorState:
     """The read made before a write, kept as its snapshot (S1-10). `version` is a pointer into the answer."""
 
@@ -317,7 +333,7 @@ class Contract:
     `reference` and `echo` point into the result: at the provider's reference and at our own key sent back.
     `succeeded_when` is a condition on a 2xx body; without it the schema alone decides. `by_reference` reads a thing
     under the `reference` that a person found outside and says whether it is this call's: what a tool that cannot be
-    asked by key or nature offers instead of a status query.
+    asked by key or nature offers instead of a status query. `dry_run` tries the call without its effect.
     """
 
     tool: str
@@ -345,6 +361,7 @@ class Contract:
     callback: Callback | None = None
     status_query: StatusQuery | None = None
     by_reference: Condition | None = None
+    dry_run: DryRun | None = None
     prior_state: PriorState | None = None
     compensation: Compensation | None = None
     escalation: Escalation = field(default_factory=Escalation)

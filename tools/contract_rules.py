@@ -18,6 +18,7 @@ from tools.texts import placeholders
 from tools.url_templates import PLACEHOLDER
 
 _CALL_SOURCES = frozenset({"args", "key"})
+_TRIED_SOURCES = frozenset({"args"})
 _ASK_SOURCES = frozenset({"args", "key", "forward_key", "run", "prior"})
 _FOUND_SOURCES = _ASK_SOURCES | {"reference"}
 _LATER_SOURCES = _ASK_SOURCES | {"result"}
@@ -73,6 +74,12 @@ def _classes(document: Json) -> Iterator[Fault]:
             path=("compensation",),
             message="a read-only tool has nothing to make up for",
             remedy="Remove the compensation, or name the effect in effect_kind.",
+        )
+    if kind == EffectKind.READ_ONLY and "dry_run" in document:
+        yield Fault(
+            path=("dry_run",),
+            message="a read-only tool has no effect to try without",
+            remedy="Remove the dry run, or name the effect in effect_kind.",
         )
     if recovery == RecoveryClass.COMPENSABLE and not has_compensation:
         yield Fault(
@@ -286,7 +293,8 @@ def _callback(document: Json) -> Iterator[Fault]:
 
 def _bindings(document: Json) -> Iterator[Fault]:
     for path, known in _bound_places(document):
-        allowed = known | {"item"} if "items" in document and path[0] != "call" else known
+        whole = path[0] in {"call", "dry_run"}
+        allowed = known | {"item"} if "items" in document and not whole else known
         template = _at(document, path)
         if template is not None:
             yield from _binding_faults(document, path, template, allowed)
@@ -298,9 +306,11 @@ def _bound_places(document: Json) -> Iterator[tuple[Path, frozenset[str]]]:
     yield ("status_query", "args"), _ASK_SOURCES
     yield ("prior_state", "args"), _ASK_SOURCES - {"prior"}
     yield ("compensation", "args"), _LATER_SOURCES
+    yield ("dry_run", "args"), _TRIED_SOURCES
     for path in condition_paths(document):
-        yield (*path, "args"), _LATER_SOURCES
-        yield (*path, "value"), _READ_SOURCES
+        tried = path[0] == "dry_run"
+        yield (*path, "args"), _TRIED_SOURCES if tried else _LATER_SOURCES
+        yield (*path, "value"), _TRIED_SOURCES | {"answer"} if tried else _READ_SOURCES
     yield ("by_reference", "args"), _FOUND_SOURCES
     yield ("by_reference", "value"), _FOUND_SOURCES | {"answer"}
 
@@ -308,7 +318,7 @@ def _bound_places(document: Json) -> Iterator[tuple[Path, frozenset[str]]]:
 def condition_paths(document: Json) -> Iterator[Path]:
     """The paths of all conditions that a contract document holds."""
     paths: list[Path] = [("succeeded_when",), ("status_query", "found"), ("status_query", "denied")]
-    paths += [("compensation", "already_done"), ("compensation", "verify")]
+    paths += [("dry_run", "accepted"), ("compensation", "already_done"), ("compensation", "verify")]
     for index in range(len(_at(document, ("compensation", "preconditions")) or [])):
         paths.append(("compensation", "preconditions", index))
     for path in paths:
@@ -345,7 +355,7 @@ def _binding_faults(document: Json, path: Path, template: Json, allowed: frozens
 def _conditions(document: Json) -> Iterator[Fault]:
     for path in condition_paths(document):
         condition = _at(document, path)
-        if path[0] in {"succeeded_when", "status_query"} and "read" in condition:
+        if path[0] in {"succeeded_when", "status_query", "dry_run"} and "read" in condition:
             yield Fault(
                 path=(*path, "read"),
                 message="this condition is about the answer at hand",

@@ -17,6 +17,7 @@ from tools.contract import (
     CompensationKind,
     Condition,
     Contract,
+    DryRun,
     EffectKind,
     ErrorAnswers,
     ErrorClass,
@@ -179,6 +180,7 @@ def _contract(document: Json) -> Contract:
         callback=_with(Callback, given["callback"], states=_meanings) if "callback" in given else None,
         status_query=_status_query(given.get("status_query")),
         by_reference=_condition(given.get("by_reference")),
+        dry_run=_dry_run(given.get("dry_run")),
         prior_state=PriorState(**given["prior_state"]) if "prior_state" in given else None,
         compensation=_compensation(given.get("compensation")),
         escalation=Escalation(**given.get("escalation", {})),
@@ -239,6 +241,12 @@ def _status_query(given: dict[str, Json] | None) -> StatusQuery | None:
         denied=_condition,
         absent_statuses=tuple,
     )
+
+
+def _dry_run(given: dict[str, Json] | None) -> DryRun | None:
+    if given is None:
+        return None
+    return _with(DryRun, given, accepted=lambda one: Condition(**one), refused_statuses=tuple)
 
 
 def _compensation(given: dict[str, Json] | None) -> Compensation | None:

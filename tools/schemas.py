@@ -315,6 +315,21 @@ CONTRACT_SCHEMA: Json = {
                 "how to ask whether a call took effect",
             ),
             "by_reference": _CONDITION,
+            "dry_run": _object(
+                ["tool", "args", "accepted"],
+                {
+                    "tool": _name("the read-only tool that tries the call and keeps nothing of it"),
+                    "args": _BINDINGS,
+                    "accepted": _CONDITION,
+                    "why": _POINTER,
+                    "refused_statuses": {
+                        "type": "array",
+                        "items": {"type": "integer", "minimum": 400, "maximum": 499},
+                        "description": "the statuses that say that the call would be refused",
+                    },
+                },
+                "how to have the call tried without its effect, in the provider's test mode",
+            ),
             "prior_state": _object(
                 ["tool", "args"],
                 {

@@ -549,7 +549,8 @@ def _look(desk: Desk, claim: Claim, action: Action) -> Call | Ask | None:
     assert declared is not None  # noqa: S101  the planner looked
     compensation = desk.compensations[action.pk]
     looked_at = (*declared.preconditions, *((declared.already_done,) if declared.already_done else ()))
-    if not looked_at:
+    tried = desk.contract(compensation).dry_run
+    if not looked_at and tried is None:
         return _send_compensation(desk, claim, action)
     return Ask(
         purpose=Purpose.CHECK,
@@ -561,7 +562,7 @@ def _look(desk: Desk, claim: Claim, action: Action) -> Call | Ask | None:
         scope=desk.scope(action),
         conditions=declared.preconditions,
         already_done=declared.already_done,
-        reads=_contracts_read(desk, looked_at),
+        reads=_contracts_read(desk, looked_at) | ({tried.tool: desk.tool(tried.tool)[1]} if tried else {}),
     )
 
 

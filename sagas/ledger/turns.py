@@ -96,6 +96,8 @@ def _called(desk: Desk, decision: planner.Decision) -> dict[str, Contract]:
         case planner.Check(action=action, compensation=compensation):
             declared = planner.declared_compensation(action)
             looks = _looked_at(desk, (*declared.preconditions, declared.already_done))
+            tried = compensation.contract.dry_run
+            looks |= _read(desk, tried.tool) if tried is not None else {}
             return {compensation.contract.tool: compensation.contract, **looks}
         case planner.Query(action=action, compensation=compensation):
             asked = compensation.contract if compensation is not None else action.contract

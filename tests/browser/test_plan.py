@@ -13,7 +13,7 @@ from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs, now_open, ref_in
 from tests.browser.test_looks import RULES
 from tests.conftest import Simulator
-from tests.integration.workbench import flows
+from tests.integration.workbench import flows, tried
 from tests.integration.workbench.conftest import REFUSED, ref_of
 from workbench.commands import find_plan
 
@@ -161,3 +161,25 @@ def test_b20_a_compensation_that_stops_half_way_counts_three_worlds(
     expect(page.locator(".matrix tbody tr", has_text="create_shipment")).to_contain_text("Compensated")
     expect(page.get_by_text("Must be gone by")).to_be_visible()
     expect(page.get_by_role("heading", name="Decide")).to_be_visible()
+
+
+def test_a_plan_says_which_test_mode_accepts_which_refuses_and_where_there_is_none(
+    open_as: OpenAs, workplace: Simulator
+) -> None:
+    workplace.plan({"tool": "book_flight", "mode": "refuse"})
+    case = f"/handoffs/{ref_of(tried.trip())}/"
+    page = open_as("maya", f"{case}?act=compensate")
+    expect(page.locator("#run")).to_contain_text(
+        "Dry run of cancel_hotel: Accepted by the provider’s test mode"
+    )
+
+    page.get_by_role("link", name="Open full plan").click()
+    plan_in(page, case)
+    expect(page.get_by_text("Dry run: 1 accepted, 1 not offered")).to_be_visible()
+    expect(page.locator(".pstep .side").nth(0)).to_contain_text("Accepted by the provider’s test mode")
+    expect(page.locator(".pstep .side").nth(1)).to_contain_text("Not offered by this tool")
+
+    workplace.plan({"tool": "try_cancel_hotel", "mode": "refuse"})
+    page.goto(f"{case}plan/")
+    expect(page.get_by_text("As things stand the first call would not be sent")).to_be_visible()
+    expect(page.locator(".pstep .side").nth(0)).to_contain_text("Refused by the provider’s test mode")

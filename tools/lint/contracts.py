@@ -49,10 +49,16 @@ def _unanswered_can_be_settled(contract: Contract, _: Contracts) -> Iterator[Fin
 
 def _leans_on_known_tools(contract: Contract, contracts: Contracts) -> Iterator[Finding]:
     query, prior, compensation = contract.status_query, contract.prior_state, contract.compensation
+    tried = contract.dry_run
     if query is not None:
         yield from _reads("status_query", contract, query.tool, query.args, contracts)
     if contract.by_reference is not None:
         yield from faults_of_condition("by_reference", contract.tool, contract.by_reference, contracts, None)
+    if tried is not None:
+        yield from _reads("dry_run", contract, tried.tool, tried.args, contracts)
+        if tried.tool in contracts:
+            yield from _reaches("dry_run.accepted", contract, contracts[tried.tool], tried.accepted.pointer)
+            yield from _reaches("dry_run.why", contract, contracts[tried.tool], tried.why)
     if prior is not None:
         yield from _reads("prior_state", contract, prior.tool, prior.args, contracts)
         if prior.version and prior.tool in contracts:

@@ -1,4 +1,4 @@
-"""What a route is: one tool at one address, and what it does with a key. Three ways to write one down."""
+"""What a route is: one tool at one address, and what it does with a key. Four ways to write one down."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tools.simulator.store import Tables
-from tools.simulator.wire import Answer, Call
+from tools.simulator.wire import Answer, Call, Refused
 
 type Operation = Callable[[Tables, Call], Answer]
 
@@ -56,3 +56,17 @@ def back(tool: str, system: str, operation: str, address: str, run: Operation, *
 def read(tool: str, system: str, path: str, run: Operation) -> Route:
     """A tool that only reads."""
     return replace(do(tool, system, "read", f"GET {path}", run), direction="query")
+
+
+def trial(tool: str, of: Route) -> Route:
+    """The test mode of another tool: runs that very operation, says whether it was accepted, keeps nothing of it."""
+
+    def run(tables: Tables, call: Call) -> Answer:
+        with tables.nothing_kept():
+            try:
+                of.run(tables, call)
+            except Refused as no:
+                return Answer(status=200, body={"accepted": False, "why": no.body["message"]})
+        return Answer(status=200, body={"accepted": True, "why": ""})
+
+    return replace(do(tool, of.system, "read", f"{of.method} {of.path}/trial", run), direction="query")

@@ -70,6 +70,16 @@ class Tables:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
 
+    @contextmanager
+    def nothing_kept(self) -> Iterator[None]:
+        """What is done inside is taken back at its end, whatever comes of it: a system's test mode."""
+        self.db.execute("SAVEPOINT trial")
+        try:
+            yield
+        finally:
+            self.db.execute("ROLLBACK TO trial")
+            self.db.execute("RELEASE trial")
+
     # -- records ---------------------------------------------------------------------------------------
     def next_id(self, prefix: str, *, start: int = 1001) -> str:
         """A readable id that is never given out twice, not even after a reset."""

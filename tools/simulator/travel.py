@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tools.simulator.route import Route, back, do, read
+from tools.simulator.route import Route, back, do, read, trial
 from tools.simulator.shelf import changed, either, found, made, need
 from tools.simulator.store import Tables
 from tools.simulator.wire import Answer, Call, Refused
@@ -17,10 +17,11 @@ FULL = "-000"
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """Where one kind of thing is booked. Numbers that end in -000 are booked out."""
+    """Where one kind of thing is booked. Numbers ending in -000 are booked out. `test_mode`: both calls can be tried."""
 
     what: str
     prefix: str
+    test_mode: bool = False
 
     def book(self, tables: Tables, call: Call) -> Answer:
         """Book for a trip; a second call with another key books a second time."""
@@ -43,19 +44,19 @@ class Desk:
         return changed(tables, thing, "called_off", of="booked")
 
     def routes(self) -> tuple[Route, ...]:
-        """The two tools of this desk."""
+        """The two tools of this desk, and their test modes."""
         tool, place = f"book_{self.what}", f"/{self.what}s"
-        return (
-            do(tool, "travel", tool, f"POST {place}", self.book, honours_key=True),
-            back(
-                f"cancel_{self.what}",
-                "travel",
-                f"call_off_{self.what}",
-                f"POST {place}/{{booking}}/calling-off",
-                self.call_off,
-                of=tool,
-            ),
+        book = do(tool, "travel", tool, f"POST {place}", self.book, honours_key=True)
+        call_off = back(
+            f"cancel_{self.what}",
+            "travel",
+            f"call_off_{self.what}",
+            f"POST {place}/{{booking}}/calling-off",
+            self.call_off,
+            of=tool,
         )
+        tried = tuple(trial(f"try_{one.tool}", one) for one in (book, call_off)) if self.test_mode else ()
+        return (book, call_off, *tried)
 
 
 def get_booking(tables: Tables, call: Call) -> Answer:
@@ -66,7 +67,7 @@ def get_booking(tables: Tables, call: Call) -> Answer:
 DESKS = (
     Desk(what="flight", prefix="FL-"),
     Desk(what="car", prefix="CA-"),
-    Desk(what="hotel", prefix="HO-"),
+    Desk(what="hotel", prefix="HO-", test_mode=True),
 )
 ROUTES: tuple[Route, ...] = (
     *(route for desk in DESKS for route in desk.routes()),

@@ -91,6 +91,7 @@ def handoff(facts: RunFacts) -> dict[str, Any] | None:
         "reason": facts.handoff.reason,
         "due_at": when(facts.handoff.due_at),
         "claimed_by": facts.handoff.claimed_by_name or None,
+        "asked_for_by": facts.handoff.wanted_by_name or None,
     }
 
 
@@ -153,6 +154,17 @@ def preview(given: Preview) -> dict[str, Any]:
                 "changes_state": call.changes_state,
             }
             for call in given.calls
+        ],
+        "dry_runs": [
+            {
+                "step": one.step,
+                "tool": one.tool,
+                "offered": one.offered,
+                "accepted": one.accepted,
+                "detail": one.detail or None,
+                "read_at": when(one.read_at) if one.offered else None,
+            }
+            for one in given.dry_runs
         ],
         "checks": [{"code": check.code, "ok": check.ok, "text": str(check.text)} for check in given.checks],
         "outcomes": [{"when": answer, "then": leads_to} for answer, leads_to in given.outcomes],

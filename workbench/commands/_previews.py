@@ -17,7 +17,15 @@ from django.utils.translation import gettext_lazy as _
 
 from sagas import api
 from sagas.errors import NotAllowed
-from sagas.facts import Actor, ConditionCheck, EndStateCheck, PlannedCall, PreviewFacts, RunFacts
+from sagas.facts import (
+    Actor,
+    ConditionCheck,
+    DryRunSeen,
+    EndStateCheck,
+    PlannedCall,
+    PreviewFacts,
+    RunFacts,
+)
 from tools.canonical import fingerprint
 from workbench import policies
 from workbench.commands import _staleness
@@ -60,10 +68,11 @@ CHECKS: Mapping[str, Any] = {
 class Preview:
     """The server's answer to "what would happen": the five sections of the page.
 
-    `calls` in running order; `checks` made just now; `outcomes` as codes (answer, what it leads to);
-    `irreversible` what cannot be taken back; `end_states` with the conditions as just read; `stays` the effects that
-    are left as they are; `never_sent` the steps that will not run any more; `args_before` and `args_after` what a step
-    is sent with, masked; `shape` stands for the arguments that the preview was made for, unmasked.
+    `calls` in running order; `dry_runs` what the tools' test modes said about those with an effect; `checks` made just
+    now; `outcomes` as codes (answer, what it leads to); `irreversible` what cannot be taken back; `end_states` with the
+    conditions as just read; `stays` the effects that are left as they are; `never_sent` the steps that will not run any
+    more; `args_before` and `args_after` what a step is sent with, masked; `shape` stands for the arguments that the
+    preview was made for, unmasked.
     """
 
     id: str
@@ -73,6 +82,7 @@ class Preview:
     run_ref: str
     version: int
     calls: tuple[PlannedCall, ...]
+    dry_runs: tuple[DryRunSeen, ...]
     checks: tuple[Check, ...]
     outcomes: tuple[tuple[str, str], ...]
     irreversible: tuple[str, ...]
@@ -131,6 +141,9 @@ def make_preview(
         run_ref=facts.ref,
         version=facts.version,
         calls=planned.calls,
+        dry_runs=api.dry_runs(
+            facts, verb, step=step, leave_out=given.get("leave_out", ()), args=given.get("args")
+        ),
         checks=_checks(facts),
         outcomes=planned.outcomes,
         irreversible=planned.irreversible,
@@ -301,6 +314,9 @@ def restored(row: StoredPreview) -> Preview:
         version=row.run_version,
         calls=tuple(
             PlannedCall(**{**call, "items": tuple(call.get("items", ()))}) for call in content["calls"]
+        ),
+        dry_runs=tuple(
+            DryRunSeen(**{**one, "read_at": _time(one["read_at"])}) for one in content.get("dry_runs", ())
         ),
         checks=tuple(Check(**{**check, "at": _time(check["at"])}) for check in content["checks"]),
         outcomes=tuple((when, then) for when, then in content["outcomes"]),

@@ -185,6 +185,8 @@ def _in_order(contracts: Iterable[Contract]) -> Iterator[Contract]:
 def _leans_on(contract: Contract) -> Iterator[str]:
     if contract.status_query is not None:
         yield contract.status_query.tool
+    if contract.dry_run is not None:
+        yield contract.dry_run.tool
     if contract.prior_state is not None:
         yield contract.prior_state.tool
     if contract.compensation is not None:

@@ -329,8 +329,14 @@ def _systems(contracts: dict[str, Contract]) -> set[str]:
 
 
 def test_a_second_version_differs_from_the_first_where_it_says_so() -> None:
-    signed = {contract.tool for contract in VERSIONS if contract.version == 2} - {"label_ticket"}
-    assert signed == {"create_customer", "allocate_limit", "debit_fee"}
+    second_ones = {contract.tool for contract in VERSIONS if contract.version == 2} - {"label_ticket"}
+    signed, tried = {"create_customer", "allocate_limit", "debit_fee"}, {"book_hotel", "cancel_hotel"}
+    assert second_ones == signed | tried
+    for tool in tried:
+        first, second = dict(CONTRACTS[tool].document), dict(NEWEST[tool].document)
+        assert (first.pop("version"), second.pop("version")) == (1, 2)
+        assert second.pop("dry_run")["tool"] == f"try_{tool}"
+        assert first == second
     for tool in signed:
         first, second = dict(CONTRACTS[tool].document), dict(NEWEST[tool].document)
         assert (first.pop("version"), second.pop("version")) == (1, 2)

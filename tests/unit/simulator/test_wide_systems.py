@@ -89,6 +89,23 @@ def test_a_booking_is_called_off_at_the_desk_that_made_it_and_what_is_full_is_re
     assert outside.effects("TR-1") == {"book_car": {"done": 1, "compensated": 1, "net": 0}}
 
 
+def test_a_test_mode_says_what_would_become_of_a_call_and_keeps_nothing(outside: Outside) -> None:
+    room = {"trip": "TR-2", "hotel": "HARBOUR-12"}
+    tried = outside.call("travel", "POST", "/hotels/trial", room)
+    assert (tried.status, tried.json) == (200, {"accepted": True, "why": ""})
+    full = outside.call("travel", "POST", "/hotels/trial", {**room, "hotel": "HARBOUR-000"})
+    assert full.json == {"accepted": False, "why": "HARBOUR-000 is booked out"}
+    assert outside.effects("TR-2") == {}
+
+    booking = outside.call("travel", "POST", "/hotels", room, key="k").json["booking"]
+    way = f"/hotels/{booking}/calling-off"
+    assert outside.call("travel", "POST", f"{way}/trial").json["accepted"] is True
+    assert outside.call("travel", "GET", f"/bookings?booking={booking}").json["state"] == "booked"
+    assert outside.call("travel", "POST", way, key="k-c").status == 200
+    assert outside.call("travel", "POST", f"{way}/trial").json["why"] == f"{booking} is called off"
+    assert outside.effects("TR-2") == {"book_hotel": {"done": 1, "compensated": 1, "net": 0}}
+
+
 @pytest.mark.requirement("S1-11", "S1-26")
 def test_an_earlier_configuration_is_not_put_back_over_somebody_elses(outside: Outside) -> None:
     push = {"change": "CHG-1", "config": {"vlan": 20}, "if_version": 1}

@@ -12,36 +12,26 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas import api
-from sagas.facts import ActionFacts, ConditionCheck, EntryFacts, PlanLook, PlannedCall, RunFacts
+from sagas.facts import EntryFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, HandoffState, RunState
 from tools.contract import Who
 from workbench.commands import Plan
 from workbench.web.forms import Field
-from workbench.web.presenters import activity, case, ladder, marks, signoff_sheet, steps, text, words
+from workbench.web.presenters import (
+    activity,
+    case,
+    dry_run,
+    ladder,
+    marks,
+    plan_parts,
+    steps,
+    text,
+    words,
+)
+from workbench.web.presenters.checks import Check
 from workbench.web.presenters.clock import Clock, span_words
-from workbench.web.presenters.decide import Check
-from workbench.web.presenters.words import Words
 
 GROUPS = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One compensation as it will run: `number` in running order, `signed` if it waits for a signature."""
-
-    number: int
-    step: str
-    tool: str
-    line: SafeString
-    body: SafeString | None
-    key: SafeString
-    kind: Words
-    about: SafeString
-    changes: tuple[signoff_sheet.Changed, ...]
-    leaves: SafeString | None
-    checks: tuple[Check, ...]
-    checked: str
-    signed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +64,7 @@ class Page:
     state: str
     note: str
     rungs: tuple[ladder.Rung, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[plan_parts.Part, ...]
     checks: tuple[Check, ...]
     digest: tuple[str, ...]
     built: str
@@ -144,11 +134,11 @@ def page(
         about=tuple(part for part in (case.title(facts), facts.business_ref, facts.customer) if part),
         lede=_lede(order, facts),
         state=state,
-        note=_note(state, facts, clock),
+        note=_note(state, plan, facts, clock),
         rungs=ladder.ladder(
             facts, clock, order=order, left_out=plan.leave_out, waits=plan.ran_at is not None
         ),
-        parts=tuple(_parts(plan, facts, clock)) if state in ("ready", "expired", "void") else (),
+        parts=tuple(plan_parts.parts(plan, facts, clock)) if state in ("ready", "expired", "void") else (),
         checks=tuple(_summary(plan, facts, clock)),
         digest=_short(plan.digest),
         built=_("{plan}, built from case v{n}").format(plan=plan.id, n=preview.version),
@@ -218,8 +208,13 @@ def _lede(order: tuple[str, ...], facts: RunFacts) -> str:
     ).format(steps=listed)
 
 
-def _note(state: str, facts: RunFacts, clock: Clock) -> str:
+def _note(state: str, plan: Plan, facts: RunFacts, clock: Clock) -> str:
     match state:
+        case "ready" if plan_parts.stops_at_once(plan):
+            return _(
+                "As things stand the first call would not be sent: what it rests on does not hold. "
+                "The case would come back to people."
+            )
         case "expired":
             return _(
                 "This plan is older than 15 minutes. Nothing was sent. In a new one all checks are run again."
@@ -232,52 +227,6 @@ def _note(state: str, facts: RunFacts, clock: Clock) -> str:
             return _("Both directions are now incomplete. No more compensations will run by themselves.")
         case _:
             return ""
-
-
-def _parts(plan: Plan, facts: RunFacts, clock: Clock) -> Iterator[Part]:
-    looks = list(plan.looks)
-    calls = [call for call in plan.preview.calls if call.direction == "compensation"]
-    for number, call in enumerate(calls, start=1):
-        look = looks[number - 1] if number <= len(looks) else None
-        action = facts.action(call.step)
-        unit = next(
-            (item for item in action.items if item.compensation and item.compensation.key == call.key), action
-        )
-        yield _part(number, call, unit, look, clock)
-
-
-def _part(number: int, call: PlannedCall, unit: ActionFacts, look: PlanLook | None, clock: Clock) -> Part:
-    made_up, declared = unit.compensation, unit.contract.compensation
-    checks = look.preconditions if look else ()
-    return Part(
-        number=number,
-        step=unit.step,
-        tool=call.tool,
-        line=text.inert(f"{call.system}  {call.line}" if call.system not in call.line else call.line, 400),
-        body=text.as_json(call.body, 600) if call.body not in (None, {}, "") else None,
-        key=text.inert(call.key, 200),
-        kind=words.COMPENSATION_KINDS.get(str(made_up.kind) if made_up else "", ""),
-        about=text.inert(call.text, 300),
-        changes=tuple(signoff_sheet.changed(one) for one in look.changes) if look else (),
-        leaves=text.inert(declared.leaves, 300) if declared and declared.leaves else None,
-        checks=tuple(_check(check, clock, first=number == 1) for check in checks),
-        checked=clock.time(checks[0].read_at) if checks else "",
-        signed=made_up is not None and made_up.who == Who.APPROVAL,
-    )
-
-
-def _check(check: ConditionCheck, clock: Clock, *, first: bool) -> Check:
-    """A precondition as read just now; one that does not hold may come true on the way, but for the first call."""
-    if check.met is None:
-        return Check(
-            icon="unk", says=text.say(_("{text}: not known"), text=check.text), at=clock.time(check.read_at)
-        )
-    if check.met:
-        return Check(icon="ok", says=text.inert(check.text, 300), at=clock.time(check.read_at))
-    says = _("{text}: not so") if first else _("{text}: not so yet, looked at again right before its call")
-    return Check(
-        icon="bad" if first else "wait", says=text.say(says, text=check.text), at=clock.time(check.read_at)
-    )
 
 
 def _summary(plan: Plan, facts: RunFacts, clock: Clock) -> Iterator[Check]:
@@ -299,7 +248,7 @@ def _summary(plan: Plan, facts: RunFacts, clock: Clock) -> Iterator[Check]:
             unread,
         )
         yield Check(icon="unk", says=text.say(says, n=unread), at=at)
-    yield Check(icon="held", says=text.say(_("Dry run: not offered by these tools, read checks only")), at="")
+    yield dry_run.summary(plan.preview.dry_runs, clock)
     yield Check(icon="ok", says=text.say(_("The order is last step first")), at="")
     yield Check(icon="ok", says=text.say(_("No freeze covers this")), at=at)
     signed = sum(_signed(facts, step) for step in _order(plan))

@@ -182,6 +182,7 @@ def _rules(contract: Contract) -> Iterator[Line]:
         said = _("read by {tool}, at most {s} s before the call")
         yield Line(label=_("State before"), value=text.say(said, tool=prior.tool, s=f"{prior.max_age_s:g}"))
     if contract.has_effect:
+        yield Line(label=_("Dry run"), value=_dry_run(contract))
         yield Line(label=_("Compensation"), value=_compensation(contract))
     if contract.escalation.to:
         yield Line(label=_("Goes to"), value=text.inert(contract.escalation.to, 200))
@@ -212,6 +213,12 @@ def _status_query(contract: Contract) -> SafeString:
         said = _("{tool}; “not found” counts {s} s after the call’s own limit")
         return text.say(said, tool=query.tool, s=f"{query.settle_s:g}")
     return text.say(_("{tool}; “not found” proves nothing"), tool=query.tool)
+
+
+def _dry_run(contract: Contract) -> SafeString:
+    if contract.dry_run is None:
+        return text.say(_("not offered"))
+    return text.say(_("{tool}: the call is tried, nothing of it is kept"), tool=contract.dry_run.tool)
 
 
 def _compensation(contract: Contract) -> SafeString:
