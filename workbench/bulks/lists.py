@@ -28,6 +28,8 @@ from workbench.roles import Role
 MOST_CASES = 1000
 CANARY = 2
 LIFE = timedelta(minutes=15)
+AT_ONCE = frozenset({"query_status"})
+"""Verbs that go to every step of a case that they are possible on, each with a call of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,9 @@ def _judged(
 
 
 def _step(facts: RunFacts, verb: str, actor: Actor, roles: frozenset[Role]) -> tuple[str, Refusal | None]:
-    """The first step that the verb is possible on; else the first one with the reason why not."""
+    """The first step that the verb is possible on, "" where it takes several at once; else the first one with the
+    reason why not.
+    """
     by_step = any(field.kind is Kind.STEP for field in fields_of(COMMANDS[verb].arguments))
     steps = (api.targets(facts, verb) if by_step else ()) or ("",)
     found = [
@@ -160,7 +164,10 @@ def _step(facts: RunFacts, verb: str, actor: Actor, roles: frozenset[Role]) -> t
         )
         for step in steps
     ]
-    return next((one for one in found if one[1] is None), found[0])
+    able = [one for one in found if one[1] is None]
+    if verb in AT_ONCE and len(able) > 1:
+        return "", None
+    return able[0] if able else found[0]
 
 
 def _why_alone(facts: RunFacts, verb: str, step: str) -> Refusal | None:

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from sagas import api
-from sagas.facts import ActionFacts, RunFacts
+from sagas.facts import RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
 from workbench import policies
 from workbench.errors import Sentence
@@ -53,6 +53,8 @@ def prove(verb: str, member: BulkMember, facts: RunFacts, *, arguments: dict[str
 
 def _of_query(member: BulkMember, facts: RunFacts) -> Proof | None:
     """Settled by the answer, or asked once more than before without becoming known."""
+    if not member.step:
+        return _of_queries(member, facts)
     action = facts.action(member.step)
     made_up = action.compensation
     unknown = [one for one in (action.items or (action,)) if one.state is ActionState.UNKNOWN]
@@ -61,16 +63,29 @@ def _of_query(member: BulkMember, facts: RunFacts) -> Proof | None:
         word = str(made_up.state) if made_up is not None and action.state is ActionState.CONFIRMED else ""
         state = word if word not in ("", "registered", "voided") else str(action.state)
         return _proof(MemberState.VERIFIED, "settled", text, state=state)
-    if asked(action) > member.queried:
+    if asked(facts, member.step) > member.queried:
         return _proof(
             MemberState.NO_ANSWER, "still_unknown", _("It was asked and gave no answer. It stays unknown.")
         )
     return None
 
 
-def asked(action: ActionFacts) -> int:
-    """How many queries about a step, its parts and what makes up for it were made so far."""
-    units = (action, *action.items)
+def _of_queries(member: BulkMember, facts: RunFacts) -> Proof | None:
+    """The same for a case whose unknown steps were all asked about."""
+    left = dict.fromkeys(call.step for call in api.preview(facts, "query_status").calls)
+    if not left:
+        text = _("The answers settled it: no step is unknown any more.")
+        return _proof(MemberState.VERIFIED, "settled", text)
+    if asked(facts, "") >= member.queried + len(member.calls):
+        text = _("It was asked and gave no answer about %(steps)s. That stays unknown.")
+        return _proof(MemberState.NO_ANSWER, "still_unknown", text, steps=", ".join(left))
+    return None
+
+
+def asked(facts: RunFacts, step: str) -> int:
+    """How many queries about a step, its parts and what makes up for it were made so far; "" about all of them."""
+    actions = (facts.action(step),) if step else facts.actions
+    units = (unit for action in actions for unit in (action, *action.items))
     return sum(one.queries + (one.compensation.queries if one.compensation else 0) for one in units)
 
 

@@ -198,7 +198,7 @@ def _preview(row: Bulk, member: BulkMember, actor: Actor, person: User | None) -
         shown = make_preview(actor=actor, person=person, facts=facts, verb=row.verb, step=member.step)
     except (Refused, NotFound):
         return "", 0
-    return shown.id, asked(facts.action(member.step)) if member.step else 0
+    return shown.id, asked(facts, member.step)
 
 
 def _arguments(row: Bulk, member: BulkMember) -> Mapping[str, Any]:

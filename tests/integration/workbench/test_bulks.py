@@ -7,7 +7,9 @@ from django.db import DatabaseError, transaction
 
 from sagas import api
 from sagas.facts import RunFacts
+from sagas.states import ActionState
 from tests.conftest import Clock, Simulator
+from tests.integration.sagas import trips
 from tests.integration.workbench import flows
 from tests.integration.workbench.bulking import (
     REASON,
@@ -20,6 +22,7 @@ from tests.integration.workbench.bulking import (
     states,
 )
 from tests.integration.workbench.conftest import CUT, MUTE, REFUSED, ref_of
+from tools.reader import definition_from_document
 from workbench.bulks import Chosen, freeze_list, runner
 from workbench.commands import people
 from workbench.errors import Answer, Refused
@@ -260,6 +263,31 @@ def test_a_query_for_many_is_done_when_the_answer_is_there(workplace: Simulator)
 
     assert [one.code for one in members(ref)] == ["settled"] * 2
     assert all(api.run_facts(one.ref).state.value != "handoff" for one in found)
+
+
+def test_a_query_for_many_asks_about_every_unknown_step_of_a_case(workplace: Simulator) -> None:
+    api.publish_definition(
+        definition_from_document({**trips.trip("trip_lost"), "recovery_deadline_s": 0.1}), actor=cast.SYSTEM
+    )
+    lost = [{"tool": tool, "mode": "cut"} for tool in ("book_car", "book_flight")]
+    workplace.plan(*lost, {"tool": "get_booking", "mode": "query_down"})
+    started = api.start_run(
+        actor=flows.AGENT, definition="trip_lost", input={"trip": "TR-70001"}, start_key="trip-lost"
+    )
+    facts = flows.drive_until_still(started.run_ref)
+    assert {one.step for one in facts.actions if one.state is ActionState.UNKNOWN} == {"car", "flight"}
+    lin = Lead()
+    ref = lin.freeze("query_status", [facts])
+    (member,) = members(ref)
+    assert len(member.calls) == 2
+
+    assert lin.start(ref).accepted
+    workplace.plan({"tool": "get_booking", "mode": "ok"})
+    go_through(ref, [facts])
+
+    assert [one.code for one in members(ref)] == ["settled"]
+    asked = [one.step for one in api.entries(facts.ref) if one.name == "command.query_status"]
+    assert sorted(asked) == ["car", "flight"]
 
 
 def test_accepting_many_reads_every_condition_and_waives_each(three: list[RunFacts]) -> None:

@@ -6,13 +6,14 @@ import pytest
 
 from sagas import api
 from sagas.facts import RunFacts
+from sagas.states import RunState
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import ref_of
 from tests.integration.workbench.flows import REASON, Desk
 from workbench import trail
-from workbench.commands import find_preview, make_preview
-from workbench.errors import Refused
+from workbench.commands import Result, find_preview, make_preview
+from workbench.errors import Answer, Refused
 from workbench.trail import Depth
 
 
@@ -72,15 +73,22 @@ def test_what_would_be_refused_has_no_preview(unknown_notice: RunFacts) -> None:
     assert refused.value.refusal.code == "unknown_and_no_key"
 
 
-def test_part_of_what_was_shown_may_be_run_and_nothing_else(rejected_notice: RunFacts) -> None:
+@pytest.mark.requirement("S2-10")
+def test_who_names_the_steps_to_compensate_names_all_of_them(rejected_notice: RunFacts) -> None:
+    """What is not named would be compensated after the others all the same: it is left out with a reason, or it goes."""
     maya, ref = Desk("maya"), ref_of(rejected_notice)
     preview = maya.preview(ref, "compensate")
 
-    other = maya.run("compensate", ref, "c-1", preview_id=preview, reason=REASON, steps=["send_notice"])
-    part = maya.run("compensate", ref, "c-2", preview_id=preview, reason=REASON, steps=["create_shipment"])
+    def order(command_id: str, *steps: str) -> Result:
+        return maya.run("compensate", ref, command_id, preview_id=preview, reason=REASON, steps=list(steps))
+
+    other, part = order("c-1", "send_notice"), order("c-2", "create_shipment")
+    assert api.handoff_facts(ref).state is RunState.HANDOFF
+    whole = order("c-3", "reserve_stock", "create_shipment")
 
     assert other.code == "preview_of_other"
-    assert part.accepted, part
+    assert (part.status, part.code, set(part.field_errors)) == (Answer.INVALID, "not_all", {"steps"})
+    assert whole.accepted, whole
 
 
 @pytest.mark.requirement("S0-4", "S0-86", "S4-20")

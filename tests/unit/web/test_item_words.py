@@ -60,6 +60,21 @@ def test_only_the_refused_are_named_and_the_others_are_said_to_be_untouched(
     assert shown.others == "The other 193 items are settled (193 confirmed) and are not touched by a retry."
 
 
+def test_what_was_refused_for_a_reason_that_passes_is_safe_to_retry_and_picked_beforehand() -> None:
+    made = batch(A=ActionState.REJECTED, B=ActionState.REJECTED, C=ActionState.UNKNOWN)
+    busy = replace(made.items[0], error_class="temporary")
+    facts = builders.run(replace(made, items=(busy, *made.items[1:])))
+
+    (shown,) = items.batches(facts)
+
+    assert {str(item.name): str(item.can) for item in shown.listed} == {
+        "A": "Safe to retry",
+        "B": "Needs a decision",
+        "C": "",
+    }
+    assert items.safe_to_retry(facts, "relabel_items") == ["A"]
+
+
 def test_the_bar_and_the_sentence_say_the_same(seven_of_two_hundred: RunFacts) -> None:
     bar = marks.long_strip(api.strip(seven_of_two_hundred))
 

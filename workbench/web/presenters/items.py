@@ -18,6 +18,8 @@ from workbench.web.presenters import steps, text
 from workbench.web.presenters.words import StateWord, Words
 
 MOST = 100
+# What passes by itself: the same call may be taken the next time. Everything else was said about this very part.
+_PASSING = frozenset({"temporary", "throttled", "not_sent", "no_answer", "server", "garbage", "in_flight"})
 _SETTLED = frozenset({"ok", "compensated", "kept", "skip"})
 _WORST_FIRST = ("compfailed", "unk", "bad", "held", "compensating", "sent")
 
@@ -29,6 +31,7 @@ class Item:
     name: SafeString
     state: StateWord
     why: SafeString
+    can: Words
     key: str
 
 
@@ -68,6 +71,16 @@ def _called(number: str, elements: Sequence[Json]) -> str:
 def refused(facts: RunFacts, step: str) -> list[tuple[str, Words]]:
     """The parts of a step that can go out again, for a person to pick from."""
     return _to_pick(facts, step, lambda item: item.state is ActionState.REJECTED)
+
+
+def safe_to_retry(facts: RunFacts, step: str) -> list[str]:
+    """The parts of a step that were refused for a reason that passes, by their ids."""
+    action = next((action for action in steps.current(facts) if action.step == step), None)
+    return [item.item for item in action.items if _passes(item)] if action is not None else []
+
+
+def _passes(item: ActionFacts) -> bool:
+    return item.state is ActionState.REJECTED and item.error_class in _PASSING
 
 
 def not_made_up_for(facts: RunFacts, step: str) -> list[tuple[str, Words]]:
@@ -121,7 +134,13 @@ def _items(action: ActionFacts, facts: RunFacts) -> Items:
             listed=tally(action), n=len(looks)
         ),
         listed=tuple(
-            Item(name=text.inert(called[item.item], 80), state=look, why=_why(item), key=item.key)
+            Item(
+                name=text.inert(called[item.item], 80),
+                state=look,
+                why=_why(item),
+                can=_can(item),
+                key=item.key,
+            )
             for item, look in open_[:MOST]
         ),
         others=_others(settled) if open_ else "",
@@ -129,6 +148,12 @@ def _items(action: ActionFacts, facts: RunFacts) -> Items:
         if hidden > 0
         else "",
     )
+
+
+def _can(item: ActionFacts) -> Words:
+    if item.state is not ActionState.REJECTED:
+        return ""
+    return _("Safe to retry") if _passes(item) else _("Needs a decision")
 
 
 def _others(settled: list[Words]) -> str:
