@@ -28,6 +28,8 @@ HIGHEST_ESCALATION = HIGHEST_LEVEL
 
 _CAN_BE_TRIED_AGAIN = (ActionState.REJECTED, ActionState.UNKNOWN, ActionState.PARTIAL)
 
+_BESIDE_A_FINAL_RUN = ("claim", "release", "ask_for_case", "assign", "escalate", "mark_acceptable")
+
 _WITHOUT_HANDOFF = frozenset(
     {"stop_and_compensate", "pause_compensation", "continue_compensation", "withdraw_signoff"}
 )
@@ -37,11 +39,11 @@ def obstacle(facts: RunFacts, verb: str, *, step: str = "") -> Obstacle | None:
     """The engine's reason against a verb, or None. Raises `ValueError` for a verb that it does not know."""
     if verb == "comment":
         return None
+    if verb == "reopen":
+        return _reopen(facts)
     handoff = facts.handoff
     if handoff is not None and handoff.linked and handoff.state is not HandoffState.RESOLVED:
-        return (
-            None if verb in ("claim", "release", "assign", "escalate", "mark_acceptable") else _final(facts)
-        )
+        return None if verb in _BESIDE_A_FINAL_RUN else _final(facts)
     if facts.state in FINAL_RUN_STATES:
         return _final(facts)
     if verb not in _WITHOUT_HANDOFF and not planner.handoff_open(facts):
@@ -73,6 +75,17 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
             return ()
 
 
+def _reopen(facts: RunFacts) -> Obstacle | None:
+    if not facts.handoffs:
+        return _why("no_handoff", "No person is asked about this run just now.")
+    standing = next((one for one in facts.handoffs if one.state is not HandoffState.RESOLVED), None)
+    if standing is not None:
+        return _why("open_already", "{ref} is open for this run.", ref=standing.ref)
+    if facts.state not in FINAL_RUN_STATES:
+        return _why("goes_on", "The run goes on. A case opens by itself when it needs a person again.")
+    return None
+
+
 def _final(facts: RunFacts) -> Obstacle:
     return _why("final", "This case is closed ({state}). Nothing can be changed.", state=facts.state.value)
 
@@ -98,7 +111,14 @@ def _unknown(facts: RunFacts, step: str) -> ActionFacts | Obstacle:
     return _why("nothing_unknown", "The outcome of every step is known.")
 
 
+def can_be_asked(facts: RunFacts) -> tuple[str, ...]:
+    """The steps of unknown outcome whose tool can be asked about them."""
+    return tuple(step for step in targets(facts, "query_status") if _query_status(facts, step) is None)
+
+
 def _query_status(facts: RunFacts, step: str) -> Obstacle | None:
+    if not step and can_be_asked(facts):
+        return None
     action = _unknown(facts, step)
     if isinstance(action, Obstacle):
         return action
@@ -361,6 +381,7 @@ def _claim(facts: RunFacts, step: str) -> Obstacle | None:
 _CHECKS = {
     "claim": _claim,
     "release": _claim,
+    "ask_for_case": _claim,
     "assign": _claim,
     "query_status": _query_status,
     "retry": _retry,

@@ -241,6 +241,9 @@ def handoff_facts(row: Handoff) -> HandoffFacts:
         linked=row.linked,
         schedule=row.schedule,
         reminded_at=row.reminded_at,
+        wanted_by=row.wanted_by if row.is_wanted else "",
+        wanted_by_name=row.wanted_by_name if row.is_wanted else "",
+        wanted_at=row.wanted_at if row.is_wanted else None,
     )
 
 

@@ -99,13 +99,6 @@ _OF_RUN = "WHERE run_id = %s ORDER BY id"
 def _picture(run: Run, handoff_id: int | None) -> RunFacts:
     now, freezes, *_ = in_force()
     handoffs = fetch(Handoff, _OF_RUN, [run.pk])
-    if handoff_id is not None:
-        # A closed handoff is asked for by name: nothing else may lead the picture then.
-        asked = next(row for row in handoffs if row.pk == handoff_id)
-        handoffs = [
-            *(row for row in handoffs if row.state == HandoffState.RESOLVED and row is not asked),
-            asked,
-        ]
     facts = run_facts(
         run,
         fetch(Action, "WHERE run_id = %s ORDER BY position, id", [run.pk]),
@@ -120,6 +113,9 @@ def _picture(run: Run, handoff_id: int | None) -> RunFacts:
         facts = replace(facts, parent_ref=Run.objects.values_list("ref", flat=True).get(pk=run.parent_id))
     # Of a large run the row keeps what was left when it was last read whole; here it is whole.
     facts = replace(facts, effects_left=tuple(action.step for action in planner.effects_left(facts)))
+    if handoff_id is not None:
+        # A closed handoff is asked for by name: nothing else may lead the picture then.
+        facts = replace(facts, handoff=next(one for one in facts.handoffs if one.id == handoff_id))
     remedies = Run.objects.filter(parent=run).order_by("id").values_list("ref", flat=True)
     facts = replace(facts, remedies=tuple(remedies))
     return with_history(

@@ -370,4 +370,5 @@ def _row(row: Handoff) -> QueueRow:
         touches_customer=small.get("touches_customer", False),
         similar=small.get("similar", ""),
         closed_at=row.resolved_at,
+        wanted_by_name=row.wanted_by_name if row.is_wanted else "",
     )

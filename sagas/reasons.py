@@ -26,3 +26,4 @@ class Reason(StrEnum):
     TOOL_PAUSED = "tool_paused"
     QUARANTINED = "quarantined"
     ESCALATED = "escalated"
+    REOPENED = "reopened"

@@ -144,6 +144,8 @@ class Refusal:
 # The engine's obstacles by code, as templates over their params; a missing code keeps its own sentence.
 OBSTACLES: Mapping[str, object] = {
     "final": _("This case is closed (%(state)s). Nothing can be changed."),
+    "open_already": _("%(ref)s is open for this run."),
+    "goes_on": _("The run goes on. A case opens by itself when it needs a person again."),
     "no_handoff": _("No person is asked about this run just now."),
     "in_flight": _("%(step)s is in flight. Its answer comes first."),
     "nothing_unknown": _("The outcome of every step is known."),
@@ -154,6 +156,9 @@ OBSTACLES: Mapping[str, object] = {
     "paused_already": _("%(who)s paused the compensation at %(time)s."),
     "not_paused": _("The compensation is not paused."),
     "nothing_asked": _("Nothing waits for a signature."),
+    "not_all": _(
+        "All that took effect is compensated, last step first. What is to stay is left out, with a reason."
+    ),
     "not_in_plan": _("Only a step whose compensation is open can be left out."),
     "nothing_to_retry": _("No step was rejected."),
     "unknown_and_no_key": _("Outcome is unknown and %(system)s does not de-duplicate. Query status first."),

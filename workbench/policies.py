@@ -93,7 +93,7 @@ ANYTIME = frozenset(
     {"stop_and_compensate", "pause_compensation", "continue_compensation", "withdraw_signoff"}
 )
 # Remarks merge and a second person acts beside the first, so no claim stands in the way; a lead may take one over.
-CLAIM_FREE = frozenset({"comment", "confirm_verdict", "decline_verdict"})
+CLAIM_FREE = frozenset({"comment", "ask_for_case", "confirm_verdict", "decline_verdict"})
 
 # What may be ordered for many cases at once, reads first. What makes up for effects, and what states a fact that nobody
 # has read, is decided case by case.
@@ -352,8 +352,12 @@ def _why_not_open(facts: RunFacts, verb: str) -> Refusal | None:
         return None
     if handoff is None:
         return _conflict("no_handoff", _("This run does not wait for a person."))
-    # A remark may still be added to a closed case; nothing else may.
-    if verb != "comment" and handoff.state is HandoffState.RESOLVED and handoff.resolved_at is not None:
+    # A remark may still be added to a closed case, and it may be reopened as a new one; nothing else may.
+    if (
+        verb not in ("comment", "reopen")
+        and handoff.state is HandoffState.RESOLVED
+        and handoff.resolved_at is not None
+    ):
         text = _("This case was closed at %(at)s. Nothing can be changed.")
         return _conflict("closed", text, {"at": Moment(handoff.resolved_at, facts.now)})
     return None
@@ -363,6 +367,10 @@ def _why_not_claimed(actor: Actor, roles: frozenset[Role], facts: RunFacts, verb
     held = holder(facts)
     if verb == "release" and (held is None or held.claimed_by != actor.id):
         return _conflict("not_yours", _("You do not hold this case, so there is nothing to release."))
+    if verb == "ask_for_case" and held is None:
+        return _conflict("not_held", _("Nobody works on this case. You can claim it."))
+    if verb == "ask_for_case" and held is not None and held.claimed_by == actor.id:
+        return _conflict("yours", _("You hold this case yourself."))
     if held is None or held.claimed_by == actor.id or verb in CLAIM_FREE:
         return None
     if verb in ("claim", "assign") and Role.LEAD in roles:

@@ -27,6 +27,7 @@ _SHAPES_NOTHING = (
     "command.refused",
     "command.query_status",
     "human.handoff.commented",
+    "human.handoff.asked_for",
     "approval.lapsed",
     *_ANSWERS,
 )

@@ -312,17 +312,26 @@ class Desk:
         faultpoints.mark("finish", run=self.run.ref)
 
     def hand_over(
-        self, reason: Reason, *, action: Action | None, detail: str = "", actor: Actor, linked: bool = False
+        self,
+        reason: Reason,
+        *,
+        action: Action | None,
+        detail: str = "",
+        actor: Actor,
+        linked: bool = False,
+        goes_on_from: str = "",
     ) -> Handoff:
         """Open the handoff of this run, with its structured context (S0-44), or add a question to the open one.
 
-        `linked`: the run is final and stays so; the handoff stands beside it (law 9).
+        `linked`: the run is final and stays so; the handoff stands beside it (law 9). `goes_on_from` is the closed
+        handoff that a person reopens by it.
         """
         params: dict[str, Json] = {
             "step": action.step if action else "",
             "tool": self._tool_meant(reason, action),
             "cause": next((row.tool for row in self.actions if row.state == ActionState.REJECTED), ""),
             "detail": detail[:500],
+            **({"goes_on_from": goes_on_from} if goes_on_from else {}),
         }
         handoff = self.linked_handoff if linked else self.handoff
         if handoff is None:

@@ -15,10 +15,10 @@ from sagas.facts import ActionFacts, Actor, Looked, Obstacle, RunFacts, SignoffF
 from sagas.leaving import can_be_left_out, failed_compensations, tried
 from sagas.ledger import alerts, approvals, batch, compensate, evidence, followups, proposals, settle
 from sagas.ledger.advance import turn_back
-from sagas.ledger.desk import TRIED_AGAIN, Desk
+from sagas.ledger.desk import TRIED_AGAIN, Desk, this_transaction
 from sagas.ledger.evidence import Proof
 from sagas.models import Action, Compensation, Handoff, Permit, Proposal
-from sagas.obstacles import obstacle
+from sagas.obstacles import can_be_asked, obstacle
 from sagas.picture import without_secrets
 from sagas.planner import current, key_is_kept, to_compensate, units
 from sagas.reasons import Reason
@@ -36,9 +36,11 @@ CLAIM_MINUTES = 20
 class CommandDesk:
     """A run on a person's desk, inside the command's transaction."""
 
-    def __init__(self, desk: Desk, actor: Actor) -> None:
+    def __init__(self, desk: Desk, actor: Actor, *, about: str = "") -> None:
+        """`about`: the handoff by which the run was asked for."""
         self._desk = desk
         self._actor = actor
+        self._about = about
         self._seconded: Proposal | None = None
 
     @property
@@ -104,6 +106,30 @@ class CommandDesk:
             claim_until=None,
         )
 
+    def ask_for_case(self, note: str) -> None:
+        """Ask whoever holds the case to hand it over. Nothing changes hands by it."""
+        self._must("ask_for_case")
+        desk, handoff, actor = self._desk, self._handoff(), self._actor
+        desk.set(
+            handoff,
+            wanted_by=actor.id,
+            wanted_by_name=actor.name,
+            wanted_at=desk.now,
+            changed_xid=this_transaction(),
+        )
+        after = {"ref": handoff.ref, "of": handoff.claimed_by_name}
+        desk.say("human.handoff.asked_for", aside=True, actor=actor, reason=note, after=after)
+
+    def reopen(self) -> None:
+        """Open a new case beside a final run, linked to the closed one that it goes on from.
+
+        The run stays as it ended (law 9): what has to be put right is a run of its own.
+        """
+        self._must("reopen")
+        self._desk.hand_over(
+            Reason.REOPENED, action=None, actor=self._actor, linked=True, goes_on_from=self._about
+        )
+
     def comment(self, text: str) -> None:
         """Leave a note for the next reader."""
         self._desk.say("human.handoff.commented", aside=True, actor=self._actor, reason=text)
@@ -129,12 +155,15 @@ class CommandDesk:
     # --- What is unknown ----------------------------------------------------------------------------------
 
     def query_status(self, step: str) -> None:
-        """Have the tool asked now; the answer comes later, and "accepted" is not "done"."""
+        """Have the tool asked now, "" about every unknown step that can be asked about; the answer comes later, and
+        "accepted" is not "done".
+        """
         self._must("query_status", step)
-        rows = self._unknown_rows(step)
-        for row in rows:
-            self._desk.set(row, due_at=self._desk.now)
-        self._note("query_status", rows[0])
+        for one in (step,) if step else can_be_asked(self.facts):
+            rows = self._unknown_rows(one)
+            for row in rows:
+                self._desk.set(row, due_at=self._desk.now)
+            self._note("query_status", rows[0])
         self._due_now()
 
     def resolve_happened(self, step: str, *, reference: str = "", looked: Looked | None = None) -> None:
@@ -410,10 +439,13 @@ class CommandDesk:
         """Set the compensations going, strictly in reverse order; a failed one gets fresh tries.
 
         Those of the steps in `leave_out` are given up first, for the reason `why`: their effects are accepted and count
-        as left (decision record 0019). Something has to remain to be compensated.
+        as left (decision record 0019). Something has to remain to be compensated. `steps`, where given, names all the
+        others: a step that nobody named and nobody left out would be compensated after them all the same.
         """
-        for step in steps[:1] or ("",):
-            self._must("compensate", step)
+        self._must("compensate")
+        if steps and set(steps) != {unit.step for unit in to_compensate(self.facts)} - set(leave_out):
+            sentence = "All that took effect is compensated, last step first. What is to stay is left out, with a reason."
+            raise NotAllowed(Obstacle(code="not_all", sentence=sentence, fields=(("steps", sentence),)))
         for action in self._left_out(leave_out):
             self._leave_as_it_is(action, reason=why)
         self._order_compensations()

@@ -15,7 +15,8 @@ class Handoff(models.Model):
 
     `schedule` says how `due_at` was computed and when who is told of it (sagas.escalation); `alert_at` is the next of
     those instants, null when there is none. `changed_xid` is the transaction that last changed the handoff: a page asks
-    what is not visible in its own snapshot.
+    what is not visible in its own snapshot. `wanted_*`: who asked last for the case to be handed over; it was asked of
+    whoever held it then, so that it says nothing any more once somebody else holds the case.
     """
 
     run = models.ForeignKey("sagas.Run", on_delete=models.PROTECT, related_name="handoffs")
@@ -64,6 +65,9 @@ class Handoff(models.Model):
     claimed_by_name = models.TextField(default="")
     claimed_at = models.DateTimeField(null=True)
     claim_until = models.DateTimeField(null=True)
+    wanted_by = models.TextField(default="")
+    wanted_by_name = models.TextField(default="")
+    wanted_at = models.DateTimeField(null=True)
     resolved_at = models.DateTimeField(null=True)
     resolution = models.TextField(default="")
     changed_xid = models.BigIntegerField(default=0)
@@ -117,6 +121,12 @@ class Handoff(models.Model):
 
     def __str__(self) -> str:
         return self.ref
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody asked the one who holds it now to hand it over."""
+        held_since, asked = self.claimed_at, self.wanted_at
+        return held_since is not None and asked is not None and asked >= held_since
 
 
 class Question(models.Model):

@@ -21,9 +21,15 @@ from sagas.facts import RunFacts
 from tests.conftest import Simulator
 from tests.integration.web.test_cost import copies
 from tests.integration.workbench import bulking, flows
-from tests.integration.workbench.conftest import ref_of, rejected_notice, unknown_notice, workplace
+from tests.integration.workbench.conftest import (
+    closed_case,
+    ref_of,
+    rejected_notice,
+    unknown_notice,
+    workplace,
+)
 
-__all__ = ["rejected_notice", "unknown_notice", "workplace"]
+__all__ = ["closed_case", "rejected_notice", "unknown_notice", "workplace"]
 
 # Playwright's synchronous interface runs an event loop of its own in this thread.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

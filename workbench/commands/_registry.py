@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
+from workbench.commands.ask_for_case import AskForCase
 from workbench.commands.assign import Assign
 from workbench.commands.bulk_continue import BulkContinue
 from workbench.commands.bulk_pause import BulkPause
@@ -28,6 +29,7 @@ from workbench.commands.query_status import QueryStatus
 from workbench.commands.redo import Redo
 from workbench.commands.reject import Reject
 from workbench.commands.release import Release
+from workbench.commands.reopen import Reopen
 from workbench.commands.resolve_happened import ResolveHappened
 from workbench.commands.resolve_not_happened import ResolveNotHappened
 from workbench.commands.resume import Resume
@@ -60,7 +62,9 @@ _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     Assign,
     Claim,
     Release,
+    AskForCase,
     Comment,
+    Reopen,
 )
 _ON_SIGNOFFS: tuple[type[SignoffCommand[Any]], ...] = (Sign, Reject)
 _ON_THE_SYSTEM: tuple[type[SystemCommand[Any]], ...] = (

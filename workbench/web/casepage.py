@@ -29,7 +29,8 @@ from workbench.web.page import Reader
 from workbench.web.presenters import activity, case, decide, items, plans, results, waiting
 from workbench.web.presenters.words import Words
 
-WITHDRAW = "withdraw_signoff"
+SMALL = ("withdraw_signoff", "reopen", "ask_for_case")
+"""Verbs with a form of their own that asks for something, outside the panel's list: nothing goes out by them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,7 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
         strip=api.strip(facts),
     )
     entries = api.entries(facts.ref, newest=True)
+    asked = case.asked(seen.handoff, entries, reader=reader.actor.id, clock=reader.clock)
     pick = _pick(offers, wish)
     panel = decide.panel(
         offers,
@@ -89,11 +91,12 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
         closed=shown_case.closed,
         mine=shown_case.owner.mine,
         held=not (shown_case.owner.mine or shown_case.owner.nobody),
-        withdrawal=_withdrawal(offers, wish),
+        small=_small(offers, wish),
     )
     return {
         "case": shown_case,
         "decide": panel,
+        "asked": asked,
         "waiting": waiting.waiting(facts, reader.clock),
         "plan_url": _plan_url(facts),
         "activity": activity.activity(entries, reader=reader.actor.id, clock=reader.clock),
@@ -111,13 +114,17 @@ def _plan_url(facts: RunFacts) -> str:
     return plans.plan_url(ran) if ran else ""
 
 
-def _withdrawal(offers: tuple[Offer, ...], wish: Wish) -> tuple[forms.Field, ...]:
-    """The fields of the form that takes back what waits for a signature, with what was written in it."""
-    offer = next((offer for offer in offers if offer.verb == WITHDRAW), None)
-    if offer is None:
-        return ()
-    own = wish.pick == WITHDRAW
-    return forms.fields(offer.fields, draft=wish.draft if own else {}, errors=wish.errors if own else {})
+def _small(offers: tuple[Offer, ...], wish: Wish) -> dict[str, tuple[forms.Field, ...]]:
+    """The fields of the forms that need no preview, with what was written in them."""
+    return {
+        offer.verb: forms.fields(
+            offer.fields,
+            draft=wish.draft if wish.pick == offer.verb else {},
+            errors=wish.errors if wish.pick == offer.verb else {},
+        )
+        for offer in offers
+        if offer.verb in SMALL
+    }
 
 
 def preview_context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
@@ -178,6 +185,9 @@ def _made(reader: Reader, facts: RunFacts, offer: Offer, wish: Wish) -> tuple[Pr
 
 def _shown(made: Preview, offer: Offer, facts: RunFacts, wish: Wish, reader: Reader) -> decide.Shown:
     draft = wish.draft if made.args_after is None else {"args": pretty(made.args_after), **wish.draft}
+    if made.verb == "retry" and "items" not in draft and (safe := items.safe_to_retry(facts, made.step)):
+        # What needs a decision is not picked beforehand, unless there is nothing else.
+        draft = {**draft, "items": safe}
     fields = forms.fields(offer.fields, draft=draft, errors=wish.errors, choices=_choices(made, facts))
     return decide.shown(
         made, label=decide.label(offer), clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex

@@ -100,7 +100,8 @@ class Desk:
         """Run a verb with the version as it is now and, unless one is given, a preview made for it."""
         preview_id = arguments.pop("preview_id", None)
         saw_version = arguments.pop("saw_version", None)
-        without = ("claim", "release", "comment", "freeze", "unfreeze", "keep_frozen", "open_tool")
+        without = {"claim", "release", "comment", "ask_for_case", "reopen", "withdraw_signoff"}
+        without |= {"freeze", "unfreeze", "keep_frozen", "open_tool"}
         if preview_id is None and verb not in without:
             preview_id = self.preview(handoff_ref, verb, arguments.get("step", ""))
         return dispatch(

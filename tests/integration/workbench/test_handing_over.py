@@ -48,3 +48,39 @@ def test_a_lead_takes_over_and_gives_on_what_another_holds(rejected_notice: RunF
     assert handoff is not None
     assert handoff.claimed_by == "lin"
     assert flows.names(rejected_notice.ref).count("human.handoff.claimed") == 2
+
+
+@pytest.mark.requirement("S0-46")
+def test_whoever_reads_along_asks_the_holder_and_what_changes_hands_is_the_holders_decision(
+    rejected_notice: RunFacts,
+) -> None:
+    ref = ref_of(rejected_notice)
+    Desk("maya").run("claim", ref, "c-1")
+    version = api.handoff_facts(ref).version
+
+    asked = Desk("jonas").run("ask_for_case", ref, "w-1", note="I have the carrier on the phone.")
+    facts = api.handoff_facts(ref)
+
+    assert asked.accepted, asked
+    assert facts.version == version
+    assert facts.handoff is not None
+    assert (facts.handoff.claimed_by, facts.handoff.wanted_by_name) == ("maya", "Jonas Brandt")
+    assert api.queue_rows([ref])[ref].wanted_by_name == "Jonas Brandt"
+    (told,) = [one for one in api.entries(facts.ref) if one.name == "human.handoff.asked_for"]
+    assert (told.actor_name, told.reason) == ("Jonas Brandt", "I have the carrier on the phone.")
+
+    assert Desk("maya").run("assign", ref, "a-1", person="jonas", reason=REASON).accepted
+    given = api.handoff_facts(ref).handoff
+    assert given is not None
+    assert (given.claimed_by, given.wanted_by) == ("jonas", "")
+
+
+def test_nobody_asks_for_what_is_free_or_their_own(rejected_notice: RunFacts) -> None:
+    ref = ref_of(rejected_notice)
+
+    free = Desk("jonas").run("ask_for_case", ref, "w-1")
+    Desk("jonas").run("claim", ref, "c-1")
+    own = Desk("jonas").run("ask_for_case", ref, "w-2")
+
+    assert (free.code, own.code) == ("not_held", "yours")
+    assert "human.handoff.asked_for" not in flows.names(rejected_notice.ref)

@@ -16,7 +16,7 @@ from tests.integration.workbench import flows, signing
 from tests.integration.workbench.conftest import REFUSED
 from tests.integration.workbench.flows import REASON, Desk
 from tests.integration.workbench.signing import decide
-from workbench.commands import dispatch, people, signoff_offers
+from workbench.commands import Result, dispatch, people, signoff_offers
 from workbench.errors import Answer
 from workbench.labs import cast
 from workbench.models import Receipt
@@ -337,3 +337,41 @@ def test_a_signoff_that_is_not_there_is_answered_as_such(workplace: Simulator) -
     )
 
     assert (result.status, result.http_status) == (Answer.NOT_FOUND, 404)
+
+
+@pytest.mark.requirement("S0-35")
+def test_a_request_that_is_withdrawn_takes_no_signature_runs_nothing_and_can_be_asked_for_anew(
+    signed_orders: Simulator,
+) -> None:
+    asked = signing.asked_by("maya")
+    desk = Desk("maya")
+
+    def withdraw(command_id: str, reason: str) -> Result:
+        return dispatch(
+            actor=desk.actor,
+            person=desk.person,
+            verb="withdraw_signoff",
+            run_ref=asked.run.ref,
+            command_id=command_id,
+            arguments={"reason": reason},
+            door="test",
+        )
+
+    short, done, again = withdraw("w-1", "no"), withdraw("w-2", REASON), withdraw("w-3", REASON)
+    late = decide("priya", "sign", asked)
+    facts = signing.drive_until_still(asked.run.ref)
+
+    assert (short.status, set(short.field_errors)) == (Answer.INVALID, {"reason"})
+    assert done.accepted, done
+    assert again.code == "nothing_asked"
+    assert state(asked) is PermitState.WITHDRAWN
+    assert (late.status, late.code) == (Answer.CONFLICT, "void")
+    assert facts.state is RunState.HANDOFF
+    assert facts.handoff is not None
+    assert called_off(signed_orders) == 0
+
+    assert desk.run("compensate", facts.handoff.ref, "c-2", reason=REASON).accepted
+    made_up = signing.drive_until_still(facts.ref).action("create_shipment").compensation
+    assert made_up is not None
+    assert made_up.permit is not None
+    assert (made_up.permit.state, made_up.permit.ref != asked.permit.ref) == (PermitState.REQUESTED, True)

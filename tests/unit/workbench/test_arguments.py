@@ -60,8 +60,16 @@ def test_a_short_reason_is_told_how_long_it_must_be() -> None:
 
 def test_every_write_asks_for_a_reason_and_shows_a_preview() -> None:
     # A pause and a request that is withdrawn hold back and send nothing, so that there is nothing to preview.
-    silent = {"query_status", "claim", "release", "comment", "pause_compensation"}
-    blind = {"claim", "release", "comment", "pause_compensation", "withdraw_signoff"}
+    silent = {"query_status", "claim", "release", "comment", "ask_for_case", "pause_compensation"}
+    blind = {
+        "claim",
+        "release",
+        "comment",
+        "ask_for_case",
+        "reopen",
+        "pause_compensation",
+        "withdraw_signoff",
+    }
     for verb, command in COMMANDS.items():
         asks = any(field.kind is Kind.REASON for field in fields_of(command.arguments))
         assert asks == (verb not in silent), verb

@@ -94,13 +94,23 @@ def test_a_remark_needs_no_claim_and_only_the_holder_releases() -> None:
     assert not_mine.code == "not_yours"
 
 
-def test_a_closed_case_takes_nothing_but_a_remark() -> None:
+def test_a_closed_case_takes_nothing_but_a_remark_and_being_reopened_as_a_new_one() -> None:
     settled = handoff(state=HandoffState.RESOLVED, resolved_at=NOW - timedelta(minutes=1))
-    closed = case(handoff=settled, state=RunState.CLOSED_ACCEPTED)
+    closed = case(handoff=settled, handoffs=(settled,), state=RunState.CLOSED_ACCEPTED)
 
     for verb in COMMANDS:
         refused = refusal(verb, closed)
-        assert (refused is None) == (verb == "comment"), verb
+        assert (refused is None) == (verb in ("comment", "reopen")), verb
+
+
+def test_only_what_somebody_else_holds_can_be_asked_for() -> None:
+    for facts, code in (
+        (case(handoff=claimed("jonas")), None),
+        (case(handoff=claimed("maya")), "yours"),
+        (case(), "not_held"),
+    ):
+        refused = refusal("ask_for_case", facts)
+        assert (refused.code if refused else None) == code
 
 
 @pytest.mark.requirement("S4-1")

@@ -58,6 +58,7 @@ _ICONS = {
     "run.follow_up.started": "flow",
     "run.compensation.paused": "pause",
     "run.compensation.continued": "right",
+    "human.handoff.asked_for": "hand",
 }
 
 # {who} acts, {step} is what it is about. Names as in the state tables, and those of people's commands.
@@ -129,6 +130,7 @@ _SENTENCES: dict[str, Words] = {
     "tool.callback.received": gettext_lazy("The provider reported back about {step}."),
     "reconciliation.drift": gettext_lazy("What was read about {step} differs from what is on record."),
     "human.handoff.reopened": gettext_lazy("{step} failed once more, the case is open again."),
+    "human.handoff.asked_for": gettext_lazy("{who} asked for the case to be handed over."),
     "human.handoff.assigned": gettext_lazy("{who} handed the case over."),
     "verdict.proposed": gettext_lazy("{who} stated what a second person has to confirm."),
     "verdict.confirmed": gettext_lazy("{who} confirmed what was stated."),
@@ -294,6 +296,9 @@ def _sentence(entry: EntryFacts, who: str) -> SafeString:
     }
     if entry.name == "approval.settled" and entry.target in _SIGNOFFS:
         return text.say(_SIGNOFFS[entry.target], **parts)
+    after = entry.after if isinstance(entry.after, dict) else {}
+    if entry.name == "human.handoff.started" and after.get("reason") == "reopened":
+        return text.say(_("{who} reopened the case as {ref}."), ref=after.get("ref", ""), **parts)
     if entry.name in _SENTENCES:
         return text.say(_SENTENCES[entry.name], **parts)
     if entry.name == REFUSED:

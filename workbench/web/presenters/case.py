@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from sagas.facts import ActionFacts, HandoffFacts, RunFacts, StripMark
+from sagas.facts import ActionFacts, EntryFacts, HandoffFacts, RunFacts, StripMark
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
@@ -50,6 +51,16 @@ class Link:
 
     ref: str
     url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Somebody asked whoever holds the case to hand it over. `give_url`, for the holder: where that is done."""
+
+    says: SafeString
+    quote: SafeString | None
+    give: str = ""
+    give_url: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +105,7 @@ class Case:
     under_way: ladder.UnderWay | None = None
     parent: Link | None = None
     remedies: tuple[Link, ...] = ()
+    before: Link | None = None
 
 
 def case(
@@ -150,6 +162,44 @@ def case(
         under_way=ladder.under_way(facts, clock),
         parent=run_link(facts.parent_ref) if facts.parent_ref else None,
         remedies=tuple(run_link(ref) for ref in facts.remedies),
+        before=_before(handoff),
+    )
+
+
+def _before(handoff: HandoffFacts) -> Link | None:
+    """The closed case that this one goes on from."""
+    ref = handoff.params.get("goes_on_from")
+    return Link(ref=ref, url=case_url(ref)) if isinstance(ref, str) and ref else None
+
+
+def asked(handoff: HandoffFacts, entries: Sequence[EntryFacts], *, reader: str, clock: Clock) -> Asked | None:
+    """That somebody would take the case over, said to whoever holds it and to everybody who reads along."""
+    if not handoff.wanted_by or (handoff.claim_until is not None and handoff.claim_until <= clock.now):
+        return None
+    at = clock.time(handoff.wanted_at)
+    if reader == handoff.wanted_by:
+        says = text.say(
+            _("You asked {who} at {at} to hand this case over."),
+            who=text.strong(handoff.claimed_by_name),
+            at=at,
+        )
+        return Asked(says=says, quote=None)
+    newest = next((one for one in reversed(entries) if one.name == "human.handoff.asked_for"), None)
+    quote = text.inert(newest.reason, 500) if newest is not None and newest.reason else None
+    who = text.strong(handoff.wanted_by_name)
+    if reader != handoff.claimed_by:
+        says = text.say(
+            _("{who} asked {holder} at {at} to hand this case over."),
+            who=who,
+            holder=text.strong(handoff.claimed_by_name),
+            at=at,
+        )
+        return Asked(says=says, quote=quote)
+    return Asked(
+        says=text.say(_("{who} asked you at {at} to hand this case over."), who=who, at=at),
+        quote=quote,
+        give=_("Hand over to {who}…").format(who=handoff.wanted_by_name),
+        give_url=f"{case_url(handoff.ref)}?{urlencode({'act': 'assign', 'to': handoff.wanted_by})}",
     )
 
 
@@ -163,6 +213,11 @@ def _linked(handoff: HandoffFacts, facts: RunFacts) -> str:
     if not handoff.linked or handoff.state is HandoffState.RESOLVED:
         return ""
     ended = words.RUN_STATES[str(facts.state)].word
+    if handoff.reason == "reopened":
+        return _(
+            "The run ended as “{state}” and stays so. What has to be put right starts as a run of its own that is "
+            "linked here."
+        ).format(state=ended)
     return _("The run ended as “{state}” and stays closed. Only what came in late is settled here.").format(
         state=ended
     )
@@ -306,9 +361,7 @@ def _closed(handoff: HandoffFacts, facts: RunFacts, clock: Clock) -> str:
             [
                 closed,
                 _("Nothing can be changed."),
-                _(
-                    "A remark can be added; what has to be put right starts as a run of its own that is linked here."
-                ),
+                _("A remark can be added; reopening it makes a new case that is linked to this one."),
             ]
         )
     return sentence_join([closed, _("The run goes on.")])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -14,7 +15,8 @@ from sagas.facts import EndStateCheck, PlannedCall
 from tools.contract import Json
 from workbench.commands import Offer, Preview
 from workbench.web.forms import Field
-from workbench.web.presenters import text, verb_words
+from workbench.web.presenters import dry_run, text, verb_words
+from workbench.web.presenters.checks import Check
 from workbench.web.presenters.clock import Clock
 from workbench.web.presenters.forks import Fork, fork
 from workbench.web.presenters.words import Words
@@ -84,6 +86,8 @@ class Panel:
     comment: SmallForm | None
     pause: SmallForm | None
     withdraw: SmallForm | None
+    reopen: SmallForm | None
+    ask: SmallForm | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,15 +99,6 @@ class Call:
     body: SafeString | None
     key: SafeString | None
     text: Words
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """Something checked while the preview was made."""
-
-    icon: str
-    says: SafeString
-    at: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,17 +153,21 @@ def panel(
     closed: str = "",
     mine: bool = False,
     held: bool = False,
-    withdrawal: tuple[Field, ...] = (),
+    small: Mapping[str, tuple[Field, ...]] = MappingProxyType({}),
 ) -> Panel:
-    """Allowed offers in the server's order, then the switched-off ones with their reasons. `held`: by somebody else."""
+    """Allowed offers in the server's order, then the switched-off ones with their reasons. `held`: by somebody else.
+
+    `small` has the fields of the forms that need no preview, by verb.
+    """
     all_offers = tuple(offers)
     in_bar = ("release",) if mine else IN_BAR
     shown = [_choice(offer, picked) for offer in all_offers if offer.needs_preview]
     shown.sort(key=lambda one: not one.allowed)
     allowed = sum(one.allowed for one in shown)
     by_verb = {offer.verb: offer for offer in all_offers if not offer.needs_preview}
-    comment, pause, withdraw = (
-        by_verb.get(verb) for verb in ("comment", "pause_compensation", "withdraw_signoff")
+    comment, ask = by_verb.get("comment"), by_verb.get("ask_for_case")
+    pause, withdraw, reopen = (
+        by_verb.get(verb) for verb in ("pause_compensation", "withdraw_signoff", "reopen")
     )
     return Panel(
         offers=_unique_keys(shown),
@@ -183,7 +182,9 @@ def panel(
         ),
         comment=_small(comment, draft) if comment and comment.allowed else None,
         pause=_small(pause) if pause else None,
-        withdraw=replace(_small(withdraw), fields=withdrawal) if withdraw else None,
+        withdraw=_small(withdraw, fields=small.get("withdraw_signoff", ())) if withdraw else None,
+        reopen=_small(reopen, fields=small.get("reopen", ())) if reopen else None,
+        ask=_small(ask, fields=small.get("ask_for_case", ())) if ask and ask.allowed else None,
     )
 
 
@@ -194,13 +195,14 @@ def _summary(allowed: int, off: int) -> str:
     return words
 
 
-def _small(offer: Offer, draft: str = "") -> SmallForm:
+def _small(offer: Offer, draft: str = "", fields: tuple[Field, ...] = ()) -> SmallForm:
     return SmallForm(
         verb=offer.verb,
         label=offer.label,
         command_id=uuid.uuid4().hex,
         draft=draft,
         sentence=str(offer.sentence or ""),
+        fields=fields,
     )
 
 
@@ -345,6 +347,7 @@ def _checks(preview: Preview, clock: Clock) -> Iterator[Check]:
     for check in preview.checks:
         icon = "unk" if check.ok is None else "ok" if check.ok else "bad"
         yield Check(icon=icon, says=text.inert(str(check.text), 300), at=clock.time(check.at))
+    yield from dry_run.told(preview.dry_runs, clock)
 
 
 def _end(end: EndStateCheck, clock: Clock, calls: Iterable[PlannedCall]) -> EndShown:

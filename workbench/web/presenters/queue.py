@@ -51,6 +51,7 @@ class Row:
     gone: bool = False
     kid: bool = False
     holder: str = ""
+    wanted: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +118,9 @@ class Teller:
             gone=left,
             kid=kid,
             holder=row.claimed_by,
+            wanted=_("{who} asks for it").format(who=row.wanted_by_name)
+            if row.wanted_by_name and not closed and not owner.nobody
+            else "",
         )
 
     def _closed_by(self, row: QueueRow, closing: Closing | None) -> str:

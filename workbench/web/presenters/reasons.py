@@ -191,6 +191,13 @@ REASONS: dict[str, ReasonWords] = {
         long=_("A person asked for somebody with more authority to look at this run."),
         rule=_("escalated by a person"),
     ),
+    "reopened": ReasonWords(
+        pill=_("Reopened"),
+        icon="flag",
+        short=_("A person reopened a case that was closed."),
+        long=_("A person reopened a case that was closed; why is told below."),
+        rule=_("reopened by a person"),
+    ),
 }
 _OTHER = ReasonWords(
     pill=_("Needs a person"),

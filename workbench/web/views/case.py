@@ -28,9 +28,11 @@ from workbench.web.views.parts import freeze_banner
 @require_GET
 @reads()
 def case(reader: Reader, ref: str) -> HttpResponse:
-    """The page; `act` in the address picks an action. Whoever opens it is seen by others."""
+    """The page; `act` in the address picks an action, `to` a person for it. Whoever opens it is seen by others."""
     here(person=reader.person, handoff_ref=ref)
-    return _page(reader, picture(ref), Wish(pick=reader.request.GET.get("act")))
+    asked = reader.request.GET
+    draft = {"person": asked["to"]} if asked.get("to") else {}
+    return _page(reader, picture(ref), Wish(pick=asked.get("act"), draft=draft))
 
 
 @require_http_methods(["GET", "POST"])
