@@ -76,11 +76,9 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
 
 
 def _reopen(facts: RunFacts) -> Obstacle | None:
-    if not facts.handoffs:
-        return _why("no_handoff", "No person is asked about this run just now.")
-    standing = next((one for one in facts.handoffs if one.state is not HandoffState.RESOLVED), None)
-    if standing is not None:
-        return _why("open_already", "{ref} is open for this run.", ref=standing.ref)
+    for one in facts.handoffs:
+        if one.state is not HandoffState.RESOLVED:
+            return _why("open_already", "{ref} is open for this run.", ref=one.ref)
     if facts.state not in FINAL_RUN_STATES:
         return _why("goes_on", "The run goes on. A case opens by itself when it needs a person again.")
     return None
