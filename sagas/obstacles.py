@@ -37,10 +37,8 @@ _WITHOUT_HANDOFF = frozenset(
 
 def obstacle(facts: RunFacts, verb: str, *, step: str = "") -> Obstacle | None:
     """The engine's reason against a verb, or None. Raises `ValueError` for a verb that it does not know."""
-    if verb == "comment":
-        return None
-    if verb == "reopen":
-        return _reopen(facts)
+    if verb in ("comment", "reopen"):
+        return None if verb == "comment" else _reopen(facts)
     handoff = facts.handoff
     if handoff is not None and handoff.linked and handoff.state is not HandoffState.RESOLVED:
         return None if verb in _BESIDE_A_FINAL_RUN else _final(facts)
