@@ -235,12 +235,17 @@ def _take(run_ids: list[int]) -> set[int]:
 def _write(chosen: list[pacing.Ticket], times: list[datetime]) -> None:
     if not chosen:
         return
+    # Several calls of a run may wait here at once. It stands once in the array, with the first of its turns: of two
+    # rows for one target PostgreSQL takes either and drops the other without a word (engine.md, section 2).
+    due: dict[int, datetime] = {}
+    for one, at in zip(chosen, times, strict=True):
+        due[one.run_id] = min(at, due.get(one.run_id, at))
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE sagas_run r SET due_at = least(r.due_at, v.at) "
             "FROM unnest(%s::bigint[], %s::timestamptz[]) v(id, at) "
             "WHERE r.id = v.id AND r.owner = '' AND r.due_at IS NOT NULL",
-            [[one.run_id for one in chosen], times],
+            [list(due), list(due.values())],
         )
         cursor.execute(
             "UPDATE sagas_turn t SET go_at = v.at FROM unnest(%s::bigint[], %s::timestamptz[]) v(id, at) "

@@ -107,6 +107,15 @@ MUTANTS: tuple[Mutant, ...] = (
         "        return True\n\n\ndef sign_off",
     ),
     _mutant(
+        "run_twice_in_an_array",
+        "E2",
+        "a run stands twice in one array of changes, and one of them is dropped without a word",
+        "herd",
+        "sagas/gates.py",
+        "            [list(due), list(due.values())],\n",
+        "            [[one.run_id for one in chosen], times],\n",
+    ),
+    _mutant(
         "run_not_locked",
         "M18",
         "a run is changed without its lock",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from datetime import timedelta
+from unittest.mock import patch
 
 import psycopg
 from django.db import connections
 
-from sagas import api, faultpoints
+from sagas import api, faultpoints, gates
 from sagas.errors import ClaimLost
 from sagas.ledger import workers
 from sagas.ledger.desk import opened
-from sagas.models import Outbox
+from sagas.models import Action, Gate, Outbox, Run, Turn
 from sagas.tx import durable
 from tests.mutants.scene import AGENT, REASON, Scene
 
@@ -144,3 +146,22 @@ def relay(scene: Scene) -> None:
     thread.join(10)
     scene.publish()
     scene.must(not Outbox.objects.filter(published_at=None).exists(), "an event was skipped")
+
+
+def herd(scene: Scene) -> None:
+    """Two calls of a run wait at one gate, in the order of their turns and in the other: it is due for the first."""
+    Gate.objects.create(tool="reserve_stock")
+    for number, apart in ((7_000_201, [5.0, 0.0]), (7_000_202, [0.0, 5.0])):
+        ref = scene.start("order_fulfilment", number)
+        run = Run.objects.filter(pk=scene.run_id(ref))
+        run.update(due_at=api.now() + timedelta(minutes=1))
+        for action in Action.objects.filter(run_id=scene.run_id(ref)).order_by("pk")[:2]:
+            Turn.objects.create(run=action.run, action=action, tool="reserve_stock", flow="one")
+        with patch("sagas.gates.random.uniform", side_effect=apart):
+            gates.hand_out("reserve_stock")
+        turns = Turn.objects.filter(run_id=scene.run_id(ref)).values_list("go_at", flat=True)
+        first = min(at for at in turns if at is not None)
+        scene.must(
+            run.get().due_at == first, f"the first turn comes at {first}, its run at {run.get().due_at}"
+        )
+    scene.settle()

@@ -19,7 +19,7 @@ from sagas.ledger.desk import opened
 from sagas.models import Run
 from sagas.orders import Answered, Call
 from sagas.tx import durable
-from tests.mutants.crowds import frozen, relay, rivals
+from tests.mutants.crowds import frozen, herd, relay, rivals
 from tests.mutants.scene import AGENT, REASON, Scene
 from tests.mutants.signatures import signed
 from tools.contract import Json
@@ -395,6 +395,7 @@ SCENES: dict[str, Callable[[Scene], None]] = {
         empty_promise,
         signed,
         people,
+        herd,
         relay,
     )
 }
