@@ -160,11 +160,12 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "global_keyprefix": "amends:",
-    "socket_connect_timeout": 5,
-    "socket_timeout": 5,
+    # A broker that is frozen takes connections and never answers: whoever rings waits two seconds at most for it.
+    "socket_connect_timeout": 1.5,
+    "socket_timeout": 1.5,
     "health_check_interval": 20,
     # A ring without a broker fails at once: whoever rings has other work, and must be able to stop.
-    "max_retries": 1,
+    "max_retries": 0,
     "interval_start": 0,
     "interval_step": 0,
     "interval_max": 0,
