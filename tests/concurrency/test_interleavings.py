@@ -17,8 +17,9 @@ from django.conf import settings
 from django.db import connections
 
 from sagas import api, faultpoints, relay
-from sagas.errors import ClaimLost
+from sagas.errors import ClaimLost, NotAllowed
 from sagas.executor import drive, perform
+from sagas.facts import RunFacts
 from sagas.faultpoints import Plan
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
@@ -26,9 +27,11 @@ from sagas.ledger.desk import opened
 from sagas.models import Evidence, Outbox, Run
 from sagas.orders import Ask, Call, Claim, Order, Seen
 from sagas.relay import Event
-from sagas.states import ActionState, CompensationState, RunState
+from sagas.states import ActionState, CompensationState, PermitState, RunState
 from tests.integration.sagas.conftest import AGENT, OPERATOR, effects
 from tests.integration.sagas.stage import Stage, clear_stage, stage
+from tests.integration.sagas.test_confirmations import begin, permit_of, publish, sign
+from tests.integration.sagas.test_failures import BANK
 from tools.outcome import Verdict
 from tools.world import World
 
@@ -300,6 +303,37 @@ def test_two_relays_publish_every_event_of_a_run_in_order(
     assert not Outbox.objects.filter(published_at=None).exists()
 
 
+@pytest.mark.parametrize("point", ["desk.fetched", "grant.before_commit", "grant.after_commit"])
+@pytest.mark.requirement("S1-4", "S0-7")
+def test_a_signature_that_meets_a_stop_lets_nothing_out(
+    clear_stage: Stage, meeting: Meeting, point: str
+) -> None:
+    asked = _asked(clear_stage)
+
+    signed, stopped = meeting.play(
+        point, lambda: sign(permit_of(asked)), lambda: _stop(clear_stage.run(SIGNED).pk)
+    )
+
+    assert (signed, stopped) == (None, None)
+    _judge_unsent(clear_stage)
+
+
+@pytest.mark.parametrize("point", COMMAND)
+@pytest.mark.requirement("S1-4", "S0-7")
+def test_a_stop_that_meets_a_signature_leaves_nothing_to_sign(
+    clear_stage: Stage, meeting: Meeting, point: str
+) -> None:
+    asked = _asked(clear_stage)
+
+    stopped, signed = meeting.play(
+        point, lambda: _stop(clear_stage.run(SIGNED).pk), lambda: sign(permit_of(asked))
+    )
+
+    assert stopped is None, stopped
+    assert isinstance(signed, NotAllowed), signed
+    _judge_unsent(clear_stage)
+
+
 # --- Shared -------------------------------------------------------------------------------------------------------
 
 
@@ -349,3 +383,25 @@ def _judge_stopped(stage: Stage, number: int) -> None:
     assert facts.state is (RunState.COMPENSATED if reserved else RunState.FAILED_CLEAN)
     assert effects(stage.simulator, "send_notice") == 0
     assert [entry.name for entry in api.entries(facts.ref)].count("run.turned_back") == 1
+
+
+SIGNED = 9_390_001
+
+
+def _asked(stage: Stage) -> RunFacts:
+    """A run that waits for a signature before its third call."""
+    publish("bank_confirmed", "bank_opening.toml", "allocate_limit")
+    facts = begin("bank_confirmed", BANK)
+    stage.know(SIGNED, facts.ref)
+    assert facts.state is RunState.AWAITING_APPROVAL
+    return facts
+
+
+def _judge_unsent(stage: Stage) -> None:
+    """What was to be signed never went out, what came before it is made up for, the signature is good for nothing."""
+    stage.settle()
+    facts = stage.facts(SIGNED)
+    assert facts.state is RunState.COMPENSATED
+    assert effects(stage.simulator, "allocate_limit") == 0
+    assert effects(stage.simulator, "create_customer") == effects(stage.simulator, "release_customer_no") == 1
+    assert permit_of(facts).state is PermitState.WITHDRAWN

@@ -91,7 +91,7 @@ def soak(runs: int, *, seed: int, progress: Progress) -> Verdict:
         while started < runs or waiting:
             while started < runs and len(waiting) < IN_FLIGHT:
                 business = f"A-{seed % 1000:03d}{started:06d}"
-                ref = _start(business, started, seed, chance, ground.outside, verdict)
+                ref = start_one(business, started, seed, chance, ground.outside, verdict)
                 if ref:
                     waiting[ref] = (business, time.monotonic())
                 started += 1
@@ -99,7 +99,7 @@ def soak(runs: int, *, seed: int, progress: Progress) -> Verdict:
                     progress(f"{started} of {runs} started, {sum(verdict.ends.values())} at rest")
             for ref in story.resting(list(waiting)):
                 business, _since = waiting.pop(ref)
-                _judge(api.run_facts(ref), business, ground.outside, verdict)
+                judge_one(api.run_facts(ref), business, ground.outside, verdict)
             for ref, (_business, since) in list(waiting.items()):
                 if time.monotonic() - since > STUCK_S:
                     del waiting[ref]
@@ -111,9 +111,10 @@ def soak(runs: int, *, seed: int, progress: Progress) -> Verdict:
     return verdict
 
 
-def _start(
+def start_one(
     business: str, number: int, seed: int, chance: random.Random, outside: Outside, verdict: Verdict
 ) -> str:
+    """Plan what goes wrong and start the run that it goes wrong for; returns its reference, "" when it was refused."""
     key = f"soak:{business}"
     ref = api.run_ref(AGENT, key)
     attempts = chance.choice(([1], [1], [1, 2], None))
@@ -145,7 +146,8 @@ def _start(
     return ref
 
 
-def _judge(facts: RunFacts, business: str, outside: Outside, verdict: Verdict) -> None:
+def judge_one(facts: RunFacts, business: str, outside: Outside, verdict: Verdict) -> None:
+    """Hold the record of a run that has come to rest against the world's ledger, and count how it ended."""
     state = facts.state.value
     verdict.ends[
         state if state != "handoff" or facts.handoff is None else f"open:{facts.handoff.reason}"
