@@ -16,9 +16,12 @@ EXAMPLE = guide.PAGE.read_text("utf-8").partition("```json\n")[2].partition("\n`
 
 
 def written(folder: Path, name: str, **changes: Any) -> Path:
-    """The guide's drill without its fault, which costs the silence of a dead worker, and with changed expectations."""
+    """The guide's drill without what costs silence (a dead worker, a lost answer), and with changed expectations."""
     document = json.loads(EXAMPLE)
-    del document["scenario"]["faults"]
+    del document["scenario"]["faults"], document["expected"]["audit_must_contain"]
+    lost, refused = document["scenario"]["downstream"]
+    assert lost["behaviour"] == "timeout-but-applied"
+    document["scenario"]["downstream"] = [refused]
     document |= {"id": name}
     document["expected"] |= changes
     path = folder / f"{name}.json"

@@ -9,7 +9,7 @@ import pytest
 from sagas import api
 from sagas.ledger.start import run_ref
 from sagas.states import RunState
-from tests.faults.conftest import Processes, Victims, at_rest, effects, wait_until
+from tests.faults.conftest import Processes, Victims, at_rest, effects, hurry, wait_until
 from tests.integration.sagas.conftest import AGENT
 from tests.integration.sagas.stage import Stage
 from tests.integration.sagas.trips import GROUP, publish, start
@@ -39,7 +39,9 @@ def test_what_was_in_flight_with_the_dead_worker_took_effect_once_and_the_run_go
     assert victims.signals[victims.pids[run_id]] == signal.SIGKILL
 
     sweep = processes.sweep()
-    wait_until(lambda: at_rest([ref]), "the sweep has recovered the run", seconds=240)
+    wait_until(
+        lambda: at_rest([ref]), "the sweep has recovered the run", meanwhile=lambda: hurry(stage, [ref])
+    )
     assert processes.end(sweep) == 0, processes.log("sweep")[-3000:]
 
     facts = stage.facts(NUMBER)
