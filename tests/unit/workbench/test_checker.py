@@ -173,12 +173,15 @@ class Past:
             Told(seq=2, name="run.turned_back", at=at(3), **{**told, "command_id": "c1"}),
             Told(seq=3, name="run.compensated", at=at(6), **told),
         ]
+        self.contract: dict[str, Any] = {}
         self.books: tuple[str, ...] = ()
         self.counted = {"open": 0, "closed": 0}
         self.seen = [(RUN, 1), (RUN, 2), (RUN, 1), (RUN, 3)]
 
     def histories(self) -> Histories:
-        contract = {"document": {"compensation": {"tool": "ua"}, "prior_state": {"tool": "ra"}}}
+        contract = {
+            "document": {"compensation": {"tool": "ua"}, "prior_state": {"tool": "ra"}, **self.contract}
+        }
         return Histories(
             said=tuple(self.said),
             records=tuple(self.records),
@@ -212,6 +215,15 @@ def test_histories_that_agree_contradict_nothing() -> None:
     assert {name: one.wrong for name, one in found.items() if one.wrong} == {}
     nothing_to_look_at = {"V7 stop means stop", "V8 authorised"}
     assert {name for name, one in found.items() if not one.trials} == nothing_to_look_at
+
+
+def test_calls_that_left_with_their_signatures_contradict_nothing() -> None:
+    past = Past()
+    signed(past)
+
+    found = INVARIANTS["V8 authorised"](past.histories())
+
+    assert (found.wrong, found.trials) == ([], 10)
 
 
 def lost(past: Past) -> None:
@@ -293,6 +305,42 @@ def unsigned(past: Past) -> None:
     past.tables["compensation"][0]["who"] = "approval"
 
 
+def call_unsigned(past: Past) -> None:
+    past.contract["require_confirmation"] = True
+
+
+def signed(past: Past, **what: Any) -> None:
+    """Both forward calls went out with a signature."""
+    call_unsigned(past)
+    for number, action in enumerate(past.tables["action"]):
+        action["args"] = {"limit": "500.00"}
+        permit = {
+            "ref": f"SO-{number}",
+            "state": "consumed",
+            "action_id": action["id"],
+            "compensation_id": None,
+        }
+        permit |= {"requesters": [{"id": "user:maya"}], "decided_by": "user:priya", "decided_at": at(0.5)}
+        permit |= {"expires_at": at(900), "document": {"args": {"limit": "500.00"}}}
+        past.tables["permit"].append({**permit, **what})
+
+
+def other_call_signed(past: Past) -> None:
+    signed(past, document={"args": {"limit": "5.00"}})
+
+
+def signed_by_who_asked(past: Past) -> None:
+    signed(past, decided_by="user:maya")
+
+
+def signed_too_late(past: Past) -> None:
+    signed(past, decided_at=at(901))
+
+
+def sent_after_it_expired(past: Past) -> None:
+    signed(past, expires_at=at(0.9))
+
+
 def gap(past: Past) -> None:
     past.told.pop(1)
 
@@ -356,6 +404,11 @@ def miscounted(past: Past) -> None:
         (sent_after_the_stop, "V7"),
         (sent_while_frozen, "V7"),
         (unsigned, "V8"),
+        (call_unsigned, "V8"),
+        (other_call_signed, "V8"),
+        (signed_by_who_asked, "V8"),
+        (signed_too_late, "V8"),
+        (sent_after_it_expired, "V8"),
         (gap, "V9"),
         (illegal_move, "V9"),
         (silent_refusal, "V9"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from workbench.labs.checker.found import Found
@@ -60,25 +60,44 @@ def _freezes(h: Histories) -> list[tuple[datetime, datetime]]:
 
 
 def v8_authorised(h: Histories) -> Found:
-    """What needs a signature leaves with one: of another person, in time, over this very call, used once."""
+    """What needs a signature leaves with one: of another person, in time, over this very call, used once.
+
+    That is every call of a tool that asks for a confirmation, and every compensation that waits for an approval.
+    """
     found = Found()
-    used = defaultdict(list)
+    used: dict[tuple[int, int | None], list[Row]] = defaultdict(list)
     for permit in h.snapshot["permit"]:
         if permit["state"] == "consumed":
-            used[permit["compensation_id"]].append(permit)
+            used[permit["action_id"], permit["compensation_id"]].append(permit)
             asked = {one["id"] for one in permit["requesters"]}
             found.look(permit["decided_by"] not in asked, f"{permit['ref']} was signed by who asked for it")
             found.look(permit["decided_at"] <= permit["expires_at"], f"{permit['ref']} was signed too late")
+    for row in h.snapshot["action"]:
+        if h.snapshot.contracts[row["contract_id"]]["document"].get("require_confirmation"):
+            _look_at_signatures(found, h, row, (row["id"], None), used)
     for row in h.snapshot["compensation"]:
-        if row["who"] == "approval" and h.arrivals.get(row["key"]):
-            permits = used[row["id"]]
-            found.look(bool(permits), f"{row['tool']} ({row['key']}) left without a signature")
-            same = all(permit["document"]["args"] == row["args"] for permit in permits)
-            found.look(same, f"{row['tool']} ({row['key']}) is not what was signed")
-            first = h.attempts_of[row["action_id"], row["id"]][0]["sent_at"]
-            fresh = any(permit["expires_at"] > first for permit in permits)
-            found.look(fresh, f"{row['tool']} ({row['key']}) left after its signature had expired")
+        if row["who"] == "approval":
+            _look_at_signatures(found, h, row, (row["action_id"], row["id"]), used)
     return found
+
+
+def _look_at_signatures(
+    found: Found,
+    h: Histories,
+    row: Row,
+    call: tuple[int, int | None],
+    used: Mapping[tuple[int, int | None], Sequence[Row]],
+) -> None:
+    """Whether a call that went out went with its signature."""
+    if not h.arrivals.get(row["key"]):
+        return
+    permits = used.get(call, ())
+    found.look(bool(permits), f"{row['tool']} ({row['key']}) left without a signature")
+    same = all(permit["document"]["args"] == row["args"] for permit in permits)
+    found.look(same, f"{row['tool']} ({row['key']}) is not what was signed")
+    first = h.attempts_of[call][0]["sent_at"]
+    fresh = any(permit["expires_at"] > first for permit in permits)
+    found.look(fresh, f"{row['tool']} ({row['key']}) left after its signature had expired")
 
 
 def v9_audited(h: Histories) -> Found:
