@@ -25,6 +25,8 @@ ARMED = bool(os.environ.get(VARIABLE))
 
 FOR_EVER_S = 3600.0
 _REPLY_S = 10.0
+_READY = b"Z\x00\x00\x00\x05I"
+"""The end of every answer of the server outside of a transaction."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,11 +322,19 @@ def _reached(point: str, about: Mapping[str, str]) -> None:
 
 
 def _commit_and_lose_the_answer(connection: Any) -> None:
-    """Have the server apply COMMIT, then cut the line before its answer is read: the driver sees a dead server."""
+    """Have the server apply COMMIT, then cut the line: the driver sees a dead server where its answer would be.
+
+    The answer is taken off the line first, so that whoever shares the connection with this process may go on with it.
+    """
     wire = connection.pgconn.socket
     # Past the driver, as the message of the protocol that it is: what the driver sends next meets a dead line.
     os.write(wire, b"Q\x00\x00\x00\x0bCOMMIT\x00")
-    select.select([wire], [], [], _REPLY_S)
+    answer = b""
+    while not answer.endswith(_READY) and select.select([wire], [], [], _REPLY_S)[0]:
+        more = os.read(wire, 4096)
+        if not more:
+            break
+        answer += more
     ours, theirs = socket.socketpair()
     theirs.close()
     os.dup2(ours.fileno(), wire)

@@ -39,7 +39,7 @@ class Player:
     """One lane's player. Holds one connection, which its children use while it waits for them."""
 
     def __init__(self, *, prefix: str) -> None:
-        self._prefix, self._number = prefix, 0
+        self._prefix, self._number, self._since = prefix, 0, 0
         # The collector would copy every page into every child; what a cell leaves behind is collected after it.
         gc.disable()
         gc.freeze()
@@ -74,7 +74,7 @@ class Player:
         self._number += 1
         about = f"{self._prefix}{self._number}"
         ref = api.run_ref(AGENT, about)
-        since = self._yonder.begin(cell.rules(about))
+        self._since = self._yonder.begin(cell.rules(about))
         struck = False
         if strike is None:
             with faultpoints.heard(listener or (lambda point, about: None)):
@@ -93,7 +93,7 @@ class Player:
             facts = api.run_facts(ref)
         except NotFound:
             facts = None
-        verdict = judge(cell, facts, about, self._yonder.since(since))
+        verdict = judge(cell, facts, about, self._yonder.since(self._since))
         return Outcome(
             case=case_name(cell, strike),
             struck=struck,
@@ -140,10 +140,10 @@ class Player:
             self._worker.step(ref)
 
     def effects(self, business: str) -> list[str]:
-        """The tools whose calls took effect out there for this, in their order."""
+        """The tools whose calls took effect out there for this since the last case began, in their order."""
         return [
             record["tool"]
-            for record in self._yonder.since(0)
+            for record in self._yonder.since(self._since)
             if record["kind"] == "effect" and record["business"] == business
         ]
 
@@ -219,8 +219,8 @@ class Player:
         """Have a forked child do the work with this plan; returns whether it was struck.
 
         The child works on our connection while we wait. At a fault point nothing is on the wire, so that what the
-        server does when a client is gone, rolling back and unlocking, can be asked of it in the child's place. Where the
-        line itself is cut, the child opens one of its own.
+        server does when a client is gone, rolling back and unlocking, can be asked of it in the child's place. A line
+        that is cut is cut at the child's end.
         """
         connection.ensure_connection()
         pid = os.fork()
@@ -235,9 +235,6 @@ class Player:
 
     def _be_struck(self, plan: faultpoints.Plan, work: Callable[[], None]) -> None:
         try:
-            if plan.do == "lose":
-                _kept_open.append(connection.connection)
-                connection.connection = None
             faultpoints.plan(plan)
             self._worker.reborn()
             work()
@@ -246,7 +243,3 @@ class Player:
         finally:
             sys.stderr.flush()
             os._exit(STRUCK if plan.seen >= plan.nth else 0)
-
-
-_kept_open: list[object] = []
-"""Connections that a child must not close: they are its parent's."""
