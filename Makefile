@@ -82,6 +82,15 @@ MINUTES ?= 10
 chaos-soak: install  ## everything is killed again and again while work goes on, then judged: SEED, MINUTES, ARGS="--json FILE"
 	@exec $(PY) manage.py chaos soak --seed $(SEED) --minutes $(MINUTES) $(ARGS)
 
+RUNS ?= 1000
+.PHONY: soak
+soak: install  ## many runs that fail at a random step, each held against the world outside: RUNS, SEED
+	@exec $(PY) manage.py soak --runs $(RUNS) --seed $(SEED) $(ARGS)
+
+.PHONY: long-run
+long-run: install  ## a run of 10,000 steps: whether the last one costs what the first did
+	@exec $(PY) manage.py bench long-run $(ARGS)
+
 .PHONY: chaos-mutants
 chaos-mutants: install  ## known bugs are put into the product one by one; each must be found: ARGS="--only NAME"
 	@exec $(PY) manage.py chaos mutants $(ARGS)

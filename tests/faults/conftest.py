@@ -17,6 +17,7 @@ import pytest
 from django.db import connection
 
 from sagas.facts import RunFacts
+from sagas.ledger.workers import LEASE_S
 from sagas.models import Run
 from sagas.sweep import UNTAKEN
 from tests.integration.sagas.stage import Stage, stage
@@ -25,7 +26,7 @@ from workbench.labs import children
 __all__ = ["stage"]
 
 ROOT = Path(__file__).resolve().parents[2]
-LEAST_LEASE_S = 3.0
+LEAST_LEASE_S = LEASE_S / 2
 """What is left of a living process's lease when the clock is put forward: time enough to beat."""
 
 WORKER = ("-m", "celery", "-A", "workbench.config", "worker", "--concurrency=1", "--loglevel=info")

@@ -9,6 +9,7 @@ import pytest
 
 from sagas import api
 from sagas.executor import Drain
+from sagas.ledger.workers import LEASE_S
 from sagas.models import Run
 from sagas.states import RunState
 from tests.integration.sagas.stage import Stage, clear_stage, stage
@@ -18,7 +19,7 @@ from workbench.labs.world import Outside
 __all__ = ["clear_stage", "stage"]
 
 RUNS, SEED = 40, 11
-STRIDE_S = 4.0
+STRIDE_S = LEASE_S / 2
 """The clock goes on by this much at least, so that many waits end at once; less than a lease of this drain's own."""
 
 SILENT = ("no_answer", "applied_no_answer", "slow")

@@ -26,6 +26,8 @@ MODES = (
 COMPENSATION_MODES = ("fail_before", "fail_after", "applied_no_answer", "throttle", "reset")
 LATER = ("callback_early", "callback_duplicate", "callback_stale", "callback_never", "job_fails")
 ITEMS = 6
+CONFIRMED = "bank_opening_confirmed"
+"""The workflow with a call that a person confirms each time (`confirmed`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +106,8 @@ def _ad_hoc(n: str) -> dict[str, Any]:
 _BANK = ("create_customer", "create_file", "allocate_limit", "send_sms", "debit_fee")
 _BANK_BACK = ("release_customer_no", "withdraw_file", "reclaim_limit", "reverse_fee")
 FLOWS: tuple[_Flow, ...] = (
-    _Flow(share=0.40, tools=_BANK, back=_BANK_BACK, body=_bank("bank_opening")),
+    _Flow(share=0.34, tools=_BANK, back=_BANK_BACK, body=_bank("bank_opening")),
+    _Flow(share=0.06, tools=_BANK, back=_BANK_BACK, body=_bank(CONFIRMED)),
     _Flow(share=0.08, tools=_BANK, back=_BANK_BACK, body=_bank("bank_opening_signed")),
     _Flow(
         share=0.15,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from workbench.commands import Offer, available, dispatch, make_preview
 from workbench.errors import Refused
 from workbench.labs import cast
 from workbench.labs.browser import Visitor
-from workbench.labs.chaos.traffic import LOST, Log, forget_connection, insist
+from workbench.labs.chaos.traffic import LOST, Log, forget_connection, insist, said
 from workbench.labs.world import Outside
 from workbench.models import User
 from workbench.queries.people import actor_of
@@ -41,9 +42,18 @@ WEIGHTS: Mapping[str, float] = {
 }
 """How often each verb is chosen among those that are offered; others are left alone."""
 
+PACE_S = (0.5, 1.2)
+"""Seconds between two looks of one person."""
+
+OWN = 0.9
+"""How often somebody looks at the cases that are theirs, and not into everybody else's."""
+
 
 class Person:
-    """Somebody who looks into the queue again and again and does something about what is there."""
+    """Somebody who looks into the queue again and again and does something about what is there.
+
+    `place` among `people` says which cases are theirs: people who all act on every case do little but refuse each other.
+    """
 
     def __init__(
         self,
@@ -54,7 +64,10 @@ class Person:
         outside: Outside,
         log: Log,
         over: threading.Event,
+        place: int = 0,
+        people: int = 1,
     ) -> None:
+        self._place, self._people = place, people
         self._user = User.objects.get(username=member.username)
         self._actor = actor_of(self._user)
         self._member, self._web_url = member, web_url
@@ -65,7 +78,7 @@ class Person:
 
     def run(self) -> None:
         """One thread's work, until it is over. A person without an address uses the commands themselves."""
-        while not self.over.wait(self._chance.uniform(0.2, 0.6)):
+        while not self.over.wait(self._chance.uniform(*PACE_S)):
             try:
                 self._turn()
             except (*LOST, NotFound, Refused, PermissionError):
@@ -83,7 +96,10 @@ class Person:
         rows = api.queue(limit=50).rows
         if not rows:
             return
-        facts = api.handoff_facts(self._chance.choice(rows).ref)
+        own = [row for row in rows if zlib.crc32(row.ref.encode()) % self._people == self._place]
+        if not own or self._chance.random() >= OWN:
+            own = list(rows)
+        facts = api.handoff_facts(self._chance.choice(own).ref)
         offers = [
             one for one in available(facts, self._actor, self._user) if one.allowed and one.verb in WEIGHTS
         ]
@@ -110,7 +126,7 @@ class Person:
             verb=offer.verb,
             status=status,
             tries=tries,
-            detail="" if outcome == "ok" else str((document or {}).get("detail", ""))[:200],
+            detail="" if outcome == "ok" else said(document),
         )
 
     def _by_http(
@@ -147,7 +163,7 @@ class Person:
                         step=offer.step,
                     )
                 except Refused as error:
-                    return 404, {"detail": error.refusal.code}
+                    return 404, {"code": error.refusal.code}
                 preview_id, version = preview.id, preview.version
             result = dispatch(
                 actor=self._actor,
@@ -225,7 +241,7 @@ class Person:
                 verb=verb,
                 status=status,
                 tries=tries,
-                detail="" if outcome == "ok" else str((document or {}).get("detail", ""))[:200],
+                detail="" if outcome == "ok" else said(document),
             )
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from django.core.management.base import CommandParser
+
+from workbench.labs.chaos.door import Door, Say
 from workbench.labs.chaos.jobs import job
 from workbench.labs.chaos.schedule import KILLS, schedule
 from workbench.labs.chaos.watch import Figures, percentile
@@ -27,12 +32,17 @@ _WORDS = {
     "V2 no phantom": "phantom",
     "V4 truth": "untrue",
     "V5 order": "out of order",
+    "V6 no late orphan": "orphans",
     "V7 stop means stop": "after stop",
     "V8 authorised": "unsigned",
     "V9 audited": "unaudited",
     "V10 outbox": "unpublished",
     "V11 liveness": "stuck",
+    "V12 fence": "unfenced",
+    "V13 conservation": "unbalanced",
+    "V14 counters": "miscounted",
 }
+"""What the line calls a contradiction of each invariant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +64,9 @@ class Report:
 
     @property
     def ok(self) -> float:
-        """Share of the driver's operations that got a definite answer in the end."""
+        """Share of the driver's operations that succeeded in the end. A refusal is a right answer and no success."""
         said = self.histories.said
-        return sum(one.outcome in ("ok", "refused") for one in said) / len(said) if said else 0.0
+        return sum(one.outcome == "ok" for one in said) / len(said) if said else 0.0
 
     @property
     def void(self) -> bool:
@@ -128,6 +138,12 @@ class Report:
         yield "operations " + ", ".join(
             f"{kind} {outcome} {said[kind, outcome]}" for kind, outcome in sorted(said)
         )
+        refused = Counter(
+            f"{one.verb or one.kind} {one.detail.partition(':')[0]}"
+            for one in self.histories.said
+            if one.outcome == "refused"
+        )
+        yield "refused " + ", ".join(f"{what} {count}" for what, count in refused.most_common())
         for one in self.histories.said:
             if one.outcome not in ("ok", "refused"):
                 yield f"    {one.kind} {one.verb} {one.id} {one.outcome} {one.status} {one.detail}"
@@ -141,24 +157,20 @@ class Report:
             f"{word} {len(self.found[name].wrong)} (< {self.found[name].bound:.4f})"
             for name, word in _WORDS.items()
         )
-        others = sum(len(found.wrong) for name, found in self.found.items() if name not in _WORDS)
         measured = self.recovery()
         heal = f"heal p99 {measured['worker_p99']} s broker p99 {measured['broker_p99']} s"
         end = "VOID" if self.void else "holds" if self.holds else "DOES NOT HOLD"
         late = f" late: {'; '.join(self.late)}" if self.late else ""
-        return f"kills {self.killed} {counts} others {others} {heal} ok {self.ok:.1%} seed {self.seed}{late}: {end}"
+        return f"kills {self.killed} {counts} {heal} ok {self.ok:.1%} seed {self.seed}{late}: {end}"
 
     def document(self) -> dict[str, Any]:
         """The report as JSON."""
-        plan = [asdict(fault) for fault in schedule(self.seed, self.seconds)]
-        jobs = [asdict(job(self.seed, number)) for number in range(1, 1001)]
         return {
             "seed": self.seed,
             "seconds": self.seconds,
             "kills": self.kills,
             "killed": self.killed,
-            "schedule_sha256": _digest(plan),
-            "jobs_sha256": _digest(jobs),
+            **plan_of(self.seed, self.seconds),
             "ok": round(self.ok, 4),
             "void": self.void,
             "holds": self.holds,
@@ -174,5 +186,32 @@ class Report:
         }
 
 
+def plan_of(seed: int, seconds: float) -> dict[str, str]:
+    """What a soak of this seed does, as digests: its faults, and its first thousand jobs with what happens to them."""
+    return {
+        "schedule_sha256": _digest([asdict(fault) for fault in schedule(seed, seconds)]),
+        "jobs_sha256": _digest([asdict(job(seed, number)) for number in range(1, 1001)]),
+    }
+
+
 def _digest(value: object) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()
+
+
+def _arguments(parser: CommandParser) -> None:
+    parser.add_argument("file", type=Path, help="what `chaos soak --json FILE` has written")
+
+
+def _tell(options: dict[str, Any], say: Say) -> bool:
+    document = json.loads(options["file"].read_text())
+    for name, found in document["invariants"].items():
+        say(f"{name:<22} {len(found['wrong'])} of {found['trials']} (95 % bound {found['bound']:.5f})")
+        for wrong in found["wrong"]:
+            say(f"    {wrong}")
+    for what in ("kills", "operations", "runs", "figures"):
+        say(f"{what} " + ", ".join(f"{name} {value}" for name, value in document[what].items()))
+    say(document["verdict"])
+    return bool(document["holds"])
+
+
+DOOR = Door(help="tell again what a soak came to", arguments=_arguments, run=_tell)

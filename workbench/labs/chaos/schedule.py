@@ -14,12 +14,11 @@ PER_MINUTE: dict[str, float] = {
     "web": 2.2,
     "sweep": 2.2,
     "relay": 2.2,
-    "child": 38.0,
+    "child": 27.0,
     "empty": 0.6,
     "pause": 2.2,
 }
-"""Faults a minute. `child` is a process that a worker has forked (while a worker is away there is none: about a quarter
-strike nothing and count for nothing), `empty` empties the broker while it runs, `pause`
+"""Faults a minute. `child` is a process that a worker has forked, `empty` empties the broker while it runs, `pause`
 stops a worker with its children for longer than its lease; all others are killed."""
 
 KILLS = frozenset({"database", "broker", "worker", "web", "sweep", "relay", "child"})

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
-import itertools
 import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,13 @@ from redis.exceptions import RedisError
 
 from workbench.labs import cast, story
 from workbench.labs.arena import Arena
+from workbench.labs.chaos import confirmed
 from workbench.labs.chaos.agents import Agents
 from workbench.labs.chaos.door import Door, Say
 from workbench.labs.chaos.people import Lead, Person
 from workbench.labs.chaos.report import Report
-from workbench.labs.chaos.schedule import KILLS, Fault, schedule
+from workbench.labs.chaos.schedule import KILLS, schedule
+from workbench.labs.chaos.striker import Striker
 from workbench.labs.chaos.traffic import Log
 from workbench.labs.chaos.watch import Watch
 from workbench.labs.checker.gather import gather
@@ -31,6 +31,9 @@ from workbench.labs.checker.invariants import judge
 
 SETTLE_S = 180.0
 """Within this time after the last heal everything is at its end or with a person (V11)."""
+
+LATEST_S = 60.0
+"""So many seconds after the last one was due nothing more is struck: what is left then, this machine did not allow."""
 
 TELL_EVERY_S = 10.0
 FREEZE_EVERY_S, FREEZE_S = 20.0, 1.5
@@ -43,24 +46,24 @@ class Soak:
 
     def __init__(self, arena: Arena, *, seed: int, seconds: float, say: Say) -> None:
         self._arena, self._seed, self._seconds, self._say = arena, seed, seconds, say
-        self.kills: Counter[str] = Counter()
         self._log = Log()
         self._watch = Watch(arena.connection_url_owner)
+        self._striker = Striker(arena, self._watch, schedule(seed, seconds))
         self._lead = Lead()
         self._over = threading.Event()
         self._seen: list[tuple[str, int]] = []
-        self._later: list[tuple[float, int, Callable[[], None]]] = []
-        self._number = itertools.count()
 
     def run(self) -> Report:
         """Everything, from the first run to the verdict."""
         story.publish(self._say)
+        confirmed.publish()
         cast.load()
         arena, seed = self._arena, self._seed
         arena.wait_until_ready()
         agents = Agents(
             seed=seed, web_url=arena.web_url, outside=arena.outside, log=self._log, in_flight=IN_FLIGHT
         )
+        # Three share the cases, two of them by HTTP; the last one signs.
         doors = {"maya": arena.web_url, "lin": arena.web_url, "jonas": "", "priya": ""}
         people = [
             Person(
@@ -70,6 +73,8 @@ class Soak:
                 outside=arena.outside,
                 log=self._log,
                 over=self._over,
+                place=list(doors).index(one.username),
+                people=len(doors) - 1,
             )
             for one in cast.CAST
             if one.username in doors
@@ -100,7 +105,7 @@ class Soak:
         return Report(
             seed=seed,
             seconds=self._seconds,
-            kills=dict(self.kills),
+            kills=dict(self._striker.done),
             histories=histories,
             found=judge(histories),
             figures=self._watch.figures,
@@ -110,102 +115,33 @@ class Soak:
     # --- Faults
 
     def _disturb(self, began: float) -> None:
-        """Play the schedule; between two faults tend what has ended and tell how it goes."""
-        waiting = list(schedule(self._seed, self._seconds))
+        """Play the schedule to its end; between two faults tend what has ended and tell how it goes."""
         tell, freeze = began + TELL_EVERY_S, began + FREEZE_EVERY_S
-        while (now := time.monotonic()) < began + self._seconds:
-            while waiting and waiting[0].at <= now - began:
-                self._strike(waiting.pop(0))
-                self._pending()
-            self._pending()
+        end = began + self._seconds
+        while (now := time.monotonic()) < end or (self._striker.left and now < end + LATEST_S):
+            self._striker.strike(now - began)
             self._arena.tend()
             if now >= freeze:
                 freeze = now + FREEZE_EVERY_S
                 if self._lead.freeze():
-                    self._after(FREEZE_S, self._thaw)
+                    self._striker.after(FREEZE_S, self._thaw)
             if now >= tell:
                 tell = now + TELL_EVERY_S
                 self._tell(now - began)
             time.sleep(0.05)
-
-    def _strike(self, fault: Fault) -> None:
-        arena = self._arena
-        self.kills[fault.kind] += 1
-        match fault.kind:
-            case "database":
-                arena.kill_database()
-                self._after(fault.down_s, self._database_back)
-            case "broker":
-                arena.kill_broker()
-                self._watch.emptied()
-                self._after(fault.down_s, self._broker_back)
-            case "empty":
-                with contextlib.suppress(RedisError):
-                    arena.empty_broker()
-                self._watch.emptied()
-            case "child":
-                self._kill_a_child(fault)
-            case "pause":
-                name = self._pick(fault, "worker")
-                arena.pause(name)
-                self._watch.killed(arena.children_of(name))
-                self._after(fault.down_s, lambda: arena.wake(name))
-            case kind:
-                name = self._pick(fault, kind)
-                doomed = (
-                    [arena.pid(name), *(arena.children_of(name) if fault.group else [])]
-                    if arena.runs(name)
-                    else []
-                )
-                arena.kill(name, group=fault.group)
-                self._watch.killed(doomed)
-                arena.start(name)
-
-    def _kill_a_child(self, fault: Fault) -> None:
-        children = [pid for name in self._arena.names("worker") for pid in self._arena.children_of(name)]
-        if not children:
-            self.kills["child"] -= 1
-            return
-        pid = children[int(fault.pick * len(children))]
-        with contextlib.suppress(ProcessLookupError):
-            self._arena.kill_child(pid)
-        self._watch.killed([pid])
-
-    def _pick(self, fault: Fault, kind: str) -> str:
-        names = self._arena.names(kind)
-        return names[int(fault.pick * len(names))]
-
-    def _database_back(self) -> None:
-        self._arena.start_database()
-        self._watch.covers_all()
-
-    def _broker_back(self) -> None:
-        self._arena.start_broker()
-        self._watch.covers_all()
 
     def _thaw(self) -> None:
         """Lift the freeze, however long the database is away: nobody could go on with what it held back."""
         if self._lead.unfreeze():
             self._watch.covers_all()
         else:
-            self._after(0.5, self._thaw)
-
-    def _after(self, seconds: float, do: Callable[[], None]) -> None:
-        heapq.heappush(self._later, (time.monotonic() + seconds, next(self._number), do))
-
-    def _pending(self) -> None:
-        while self._later and self._later[0][0] <= time.monotonic():
-            heapq.heappop(self._later)[2]()
+            self._striker.after(0.5, self._thaw)
 
     # --- The end
 
     def _heal(self) -> None:
         self._say("the last fault is over; everything is started again and the world behaves")
-        for _, _, do in sorted(self._later):
-            do()
-        for name in self._arena.names():
-            self._arena.wake(name)
-            self._arena.start(name)
+        self._striker.heal()
         for _ in range(20):
             if self._lead.unfreeze():
                 break
@@ -255,8 +191,9 @@ class Soak:
 
     def _tell(self, seconds: float) -> None:
         said = Counter(one.outcome for one in self._log.all())
-        struck = " ".join(f"{kind} {self.kills[kind]}" for kind in sorted(self.kills))
-        total = sum(self.kills[kind] for kind in KILLS)
+        done = self._striker.done
+        struck = " ".join(f"{kind} {done[kind]}" for kind in sorted(done))
+        total = sum(done[kind] for kind in KILLS)
         self._say(f"[{seconds:4.0f} s] {total} kills ({struck}); operations {dict(said)}")
 
 

@@ -56,3 +56,10 @@ def forget_connection() -> None:
     """Let go of this thread's connection, which may be dead; the next query makes another."""
     connection.close()
     close_old_connections()
+
+
+def said(document: Any) -> str:
+    """What an answer says of a refusal: its code and its sentence."""
+    if not isinstance(document, dict):
+        return str(document)[:200]
+    return f"{document.get('code', '')}: {document.get('detail', '')}"[:200]

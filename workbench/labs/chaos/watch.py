@@ -52,6 +52,7 @@ class Watch:
         self._lock = threading.Lock()
         self._held: list[_Case] = []
         self._forgotten: list[_Case] = []
+        self._own = threading.local()
         self.figures = Figures()
         self.stopping = threading.Event()
 
@@ -64,6 +65,18 @@ class Watch:
         """The broker has just forgotten every bell; what is due counts from now."""
         self._add(self._forgotten, self.ask(_DUE))
 
+    def sweep_killed(self, others: Iterable[float]) -> None:
+        """A sweep has just been killed. `others`: since when each of those that live runs.
+
+        It covers a run whose worker is not found dead yet when nobody else has listened to that worker since it fell
+        silent: whoever listens now has to begin anew.
+        """
+        since = list(others)
+        with self._lock:
+            for case in self._held:
+                if not case.found and not any(began <= case.since for began in since):
+                    case.since = time.monotonic()
+
     def covers_all(self) -> None:
         """A fault that nobody could work through is over: everything counts from now."""
         with self._lock:
@@ -73,12 +86,15 @@ class Watch:
     def run(self) -> None:
         """The thread's work, until `stopping` is set."""
         while not self.stopping.wait(POLL_S):
-            with self._lock:
-                cases = [*self._held, *self._forgotten]
-            if cases:
-                self._look(self.ask(_NOW, [[case.run for case in cases]]))
+            self.look()
 
-    def _look(self, rows: Sequence[tuple[int, int, str, bool, bool]]) -> None:
+    def look(self) -> None:
+        """One look at every run that waits for somebody."""
+        with self._lock:
+            cases = [*self._held, *self._forgotten]
+        rows: Sequence[tuple[int, int, str, bool, bool]] = (
+            self.ask(_NOW, [[case.run for case in cases]]) if cases else ()
+        )
         now, seen = time.monotonic(), {row[0]: row for row in rows}
         with self._lock:
             for case in self._held:
@@ -99,12 +115,17 @@ class Watch:
             cases += [_Case(run=run, fence=fence, owner=owner, since=now) for run, fence, owner in rows]
 
     def ask(self, query: LiteralString, values: Sequence[object] = ()) -> Sequence[Any]:
-        """What the database says; nothing while it is away."""
-        try:
-            with psycopg.connect(self._url, autocommit=True, connect_timeout=2) as connection:
-                return connection.execute(query, values or None).fetchall()
-        except psycopg.Error:
-            return []
+        """What the database says; nothing while it is away. Each thread keeps a connection of its own."""
+        for _ in range(2):  # the connection may have died with the server that it belonged to
+            try:
+                if getattr(self._own, "connection", None) is None:
+                    self._own.connection = psycopg.connect(self._url, autocommit=True, connect_timeout=2)
+                rows: Sequence[Any] = self._own.connection.execute(query, values or None).fetchall()
+            except psycopg.Error:
+                self._own.connection = None
+            else:
+                return rows
+        return []
 
 
 def _resumed(case: _Case, row: tuple[int, int, str, bool, bool]) -> bool:
