@@ -25,6 +25,8 @@ from workbench.labs.chaos.judge import FAULTS
 from workbench.labs.chaos.lanes import Lane, Lanes
 
 PROGRESS_S = 5.0
+LANES = 3
+"""Two cores keep three busy: a lane, its database and its world work in turn, never at the same moment."""
 _CASES_A_CELL = 3
 """How many of a cell's cases a sample takes."""
 _TIMES_AN_ERRAND = 5
@@ -92,7 +94,9 @@ class Tally:
         }
 
 
-def play(todo: Sequence[Job], say: Say, *, only: str = "", most: int | None = None, lanes: int = 2) -> Tally:
+def play(
+    todo: Sequence[Job], say: Say, *, only: str = "", most: int | None = None, lanes: int = LANES
+) -> Tally:
     """Play these on as many lanes; `only` and `most` as the player knows them."""
     tally, began = Tally(), time.monotonic()
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -174,7 +178,7 @@ def _arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--only", default="", help="only cases whose coordinates begin so: kind/behaviour/position/..."
     )
-    parser.add_argument("--lanes", type=int, default=2, help="processes side by side")
+    parser.add_argument("--lanes", type=int, default=LANES, help="processes side by side")
     parser.add_argument("--json", action="store_true", help="the verdict as JSON on the last line")
 
 

@@ -184,6 +184,8 @@ class Person:
         """What the verb wants to know, or None when this person cannot say it truthfully."""
         given: dict[str, Any] = {}
         for wanted in offer.fields:
+            if wanted.in_plan:
+                continue  # what a plan leaves out is shown before: everything is compensated here
             match wanted.kind.value:
                 case "step":
                     given[wanted.name] = offer.step
