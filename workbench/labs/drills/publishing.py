@@ -84,10 +84,11 @@ class Publisher:
             api.retire_contract(name, version, actor=actor, reason=REASON, withdraw=True)
 
     def restore(self, tool: str, actor: Actor) -> None:
-        """Put it back into use."""
+        """Put what was taken out of use back into it; a version that came afterwards never was out of it."""
         name = self._score.names.tool(tool)
-        for version in self._versions(name):
-            api.reinstate("contract", name, version, actor=actor, reason=REASON)
+        for one in api.retirements():
+            if (one.kind, one.name) == ("contract", name):
+                api.reinstate("contract", name, one.version, actor=actor, reason=REASON)
 
     def _versions(self, name: str) -> list[int]:
         found = rows("SELECT version FROM sagas_contractversion WHERE tool = %s ORDER BY version", [name])
