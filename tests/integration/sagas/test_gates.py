@@ -16,7 +16,7 @@ from sagas.errors import NotFound
 from sagas.executor import Drain, perform
 from sagas.ledger import advance as ledger
 from sagas.ledger import workers
-from sagas.models import Action, ContractVersion, DefinitionVersion, Entry, Gate, Handoff, Run, Turn
+from sagas.models import ContractVersion, DefinitionVersion, Entry, Gate, Handoff, Run, Turn
 from sagas.orders import Answered, Call, Queue, Queued
 from sagas.reasons import Reason
 from sagas.states import ActionState, RunState
@@ -334,26 +334,6 @@ def test_the_sweep_hands_out_turns_when_nobody_asks(scene: Stage, clock: Clock) 
     Sweep().tick()
 
     assert waiting.count() == 2
-
-
-@pytest.mark.parametrize("apart", [(5.0, 0.0), (0.0, 5.0)])
-def test_a_run_that_waits_with_two_calls_is_due_for_the_first_of_their_turns(
-    scene: Stage, monkeypatch: pytest.MonkeyPatch, apart: tuple[float, float]
-) -> None:
-    (ref,) = start("order_fulfilment", 1)
-    run = Run.objects.filter(ref=ref)
-    run.update(due_at=api.now() + timedelta(minutes=1))
-    Gate.objects.create(tool=TOOL)
-    for action in Action.objects.filter(run=run.get()).order_by("pk")[:2]:
-        Turn.objects.create(run=run.get(), action=action, tool=TOOL, flow="one")
-    spread = iter(apart)
-    monkeypatch.setattr("sagas.gates.random.uniform", lambda low, high: next(spread))
-
-    assert gates.hand_out(TOOL) == 2
-
-    first, second = sorted(turn.go_at for turn in Turn.objects.filter(run=run.get()) if turn.go_at)
-    assert first < second
-    assert run.get().due_at == first
 
 
 def test_two_that_hand_out_at_the_same_time_give_no_turn_twice(scene: Stage, clock: Clock) -> None:

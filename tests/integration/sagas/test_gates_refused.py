@@ -1,11 +1,13 @@
-"""One call that a tool refuses for speed again and again: what it may cost the others."""
+"""Turns at a gate: what one call that is refused for speed again and again may cost the others; two calls of one run."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pytest
 
 from sagas import api, gates
-from sagas.models import Gate, Run, Turn
+from sagas.models import Action, Gate, Run, Turn
 from sagas.orders import Queue
 from tests.conftest import Clock
 from tests.integration.sagas.conftest import AGENT, drain
@@ -62,3 +64,23 @@ def test_one_call_that_is_refused_again_and_again_slows_the_tool_down_once(
     assert len(arrivals(scene.simulator)) == 4
     # Without a turn of its own the first refusal cannot be told from the tool's; from then on it can.
     assert paces[3] >= paces[2] >= paces[1] > 0.0
+
+
+@pytest.mark.parametrize("apart", [(5.0, 0.0), (0.0, 5.0)])
+def test_a_run_that_waits_with_two_calls_is_due_for_the_first_of_their_turns(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch, apart: tuple[float, float]
+) -> None:
+    (ref,) = start("order_fulfilment", 1)
+    run = Run.objects.filter(ref=ref)
+    run.update(due_at=api.now() + timedelta(minutes=1))
+    Gate.objects.create(tool=TOOL)
+    for action in Action.objects.filter(run=run.get()).order_by("pk")[:2]:
+        Turn.objects.create(run=run.get(), action=action, tool=TOOL, flow="one")
+    spread = iter(apart)
+    monkeypatch.setattr("sagas.gates.random.uniform", lambda low, high: next(spread))
+
+    assert gates.hand_out(TOOL) == 2
+
+    first, second = sorted(turn.go_at for turn in Turn.objects.filter(run=run.get()) if turn.go_at)
+    assert first < second
+    assert run.get().due_at == first
