@@ -12,7 +12,7 @@ from datetime import datetime
 from sagas import planner
 from sagas.escalation import HIGHEST_LEVEL
 from sagas.facts import ActionFacts, Obstacle, RunFacts
-from sagas.leaving import CAN_RUN, failed_compensations, tried
+from sagas.leaving import CAN_RUN, failed_compensations, failed_steps, tried
 from sagas.reasons import Reason
 from sagas.states import (
     FINAL_RUN_STATES,
@@ -68,7 +68,8 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
         case "redo":
             return tuple(a.step for a in actions if a.state is ActionState.COMPENSATED)[:1]
         case "skip_compensation":
-            return tuple(a.step for a in actions if failed_compensations(facts, a.step))
+            failed = failed_steps(facts)
+            return tuple(a.step for a in actions if a.step in failed)
         case _:
             return ()
 

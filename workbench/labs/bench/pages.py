@@ -30,7 +30,7 @@ LIMIT_MS = 300
 """The most that two hundred rows may take."""
 WEIGHT = 150_000
 """Bytes that a page may weigh as it comes over the wire, without what the browser keeps."""
-TRIES = 15
+TRIES = 7
 ROWS = 200
 _PATIENCE_S = 300.0
 
