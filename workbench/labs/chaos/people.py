@@ -141,7 +141,8 @@ class Person:
                 wanted = {"verb": offer.verb, "step": offer.step}
                 status, shown = visitor.ask("POST", f"api/v1/handoffs/{ref}/previews", wanted)
                 if status != 201:
-                    return (status if status != 409 else 404), shown
+                    # No command was given: what refuses a preview leaves no entry, and is no answer to a command.
+                    return (404 if 400 <= status < 500 and status != 429 else status), shown
                 seen = {"preview": shown["preview"], "saw_version": shown["version"]}
             path = f"api/v1/handoffs/{ref}/commands/{offer.verb}"
             return visitor.ask("POST", path, {**arguments, **seen}, Idempotency_Key=command_id)
