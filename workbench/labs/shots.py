@@ -193,6 +193,15 @@ def _look(browser: Browser, url: str, folder: Path, look: Look, known: dict[str,
     page.locator("main button").click()
     page.wait_for_url(lambda at: "/login/" not in at)
     own = _read(page, url, look.language) if look.language else ""
+    try:
+        return _pictures(page, url, folder, look, known)
+    finally:
+        if own:
+            _read(page, url, own)
+        context.close()
+
+
+def _pictures(page: Page, url: str, folder: Path, look: Look, known: dict[str, Screens]) -> list[Path]:
     files = []
     asked = look.screens.__name__
     if asked not in known:
@@ -203,9 +212,6 @@ def _look(browser: Browser, url: str, folder: Path, look: Look, known: dict[str,
         file = folder / f"{name}{look.suffix}.png"
         page.screenshot(path=file, full_page=look.full)
         files.append(file)
-    if own:
-        _read(page, url, own)
-    context.close()
     return files
 
 
