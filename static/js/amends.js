@@ -173,7 +173,9 @@ function pick(key) {
   const control = $(`#decide [data-key="${key}"]`);
   if (!control) return false;
   control.focus();
-  if (control.matches("input[type=radio]") && !control.checked) control.click();
+  if (!control.matches("input[type=radio]")) return true;
+  // Picked before, and what it would do has been swapped away since: it is shown again.
+  if (!control.checked) control.click(); else if (!$("#run")) htmx.trigger(control, "change");
   return true;
 }
 

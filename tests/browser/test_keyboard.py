@@ -28,6 +28,7 @@ def test_b23_b24_claim_query_and_hand_over_by_keyboard(open_as: OpenAs, case: st
     page = open_as("maya", case)
     page.keyboard.press("c")
     page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_contain_text("You claimed this case at")
     expect(page.locator("#holder")).to_contain_text("Yours since")
 
     page.keyboard.press("q")
