@@ -7,6 +7,7 @@ because the database guard asks for the entry when the row changes.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -93,6 +94,8 @@ class Desk:
     held_by: int | None = None
     slow: bool = False
     gated: frozenset[str] = frozenset()
+    _by_id: dict[int, Action] = field(default_factory=dict)
+    _parts: dict[int, list[Action]] = field(default_factory=dict)
     _changed: bool = False
     _entries: list[EntryRow] = field(default_factory=list)
     _updates: list[_Update] = field(default_factory=list)
@@ -152,7 +155,8 @@ class Desk:
 
     def action(self, action_id: int) -> Action:
         """An action of this run by id. Raises `NotFound`."""
-        found = next((row for row in self.actions if row.pk == action_id), None)
+        self._index()
+        found = self._by_id.get(action_id)
         if found is None and not self.whole:
             self.read_all()
             return self.action(action_id)
@@ -162,7 +166,18 @@ class Desk:
 
     def items(self, action: Action) -> list[Action]:
         """The items of a call over many, in their order; empty for a plain call."""
-        return [row for row in self.actions if row.parent_id == action.pk]
+        self._index()
+        return list(self._parts.get(action.pk, ()))
+
+    def _index(self) -> None:
+        """Actions come to the desk and none leaves it, so that their number tells whether all are in the index."""
+        if len(self._by_id) == len(self.actions):
+            return
+        self._by_id, self._parts = {}, defaultdict(list)
+        for row in self.actions:
+            self._by_id[row.pk] = row
+            if row.parent_id is not None:
+                self._parts[row.parent_id].append(row)
 
     @property
     def handoff(self) -> Handoff | None:
