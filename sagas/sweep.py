@@ -23,12 +23,14 @@ from sagas.ledger.desk import Desk, opened
 from sagas.models import Handoff
 from sagas.relay import ring
 from sagas.states import HandoffState
-from sagas.tx import durable
+from sagas.tx import durable, held_up
 
 log = structlog.get_logger(__name__)
 
 TICK_S = 0.5
 WATCH_EVERY_S = 60.0
+MUTE_S = 2.0
+"""Seconds that the sweep leaves a broker alone that did not answer."""
 UNTAKEN = timedelta(seconds=2.0)
 """Work that nobody took for this long is drained by the sweep itself."""
 
@@ -131,7 +133,7 @@ class Sweep:
         self._errands = tuple(errands)
         self._told = False
         self._recovery = Recovery()
-        self._next_watch = self._next_turn = 0.0
+        self._next_watch = self._next_turn = self._next_ring = 0.0
         self._drain: Drain | None = None
 
     def stop(self, *signal: object) -> None:
@@ -148,7 +150,10 @@ class Sweep:
         while not self._told and not self.stopping.wait(TICK_S):
             try:
                 self.tick()
-            except DatabaseError:
+            except DatabaseError as error:
+                if held_up(error):
+                    log.info("sweep.held_up")
+                    continue
                 log.warning("sweep.no_database")
                 self._recovery.contact_lost()
                 connection.close()
@@ -170,13 +175,22 @@ class Sweep:
         speak_up()
         gates.hand_out()
         if workers.anything_due():
-            ring()
+            self._ring()
         self._canary()
         self._watch()
 
+    def _ring(self) -> bool:
+        """Ring; a bell that could not be rung is left alone for a while, so that nobody's recovery waits for it."""
+        if time.monotonic() < self._next_ring:
+            return False
+        rung = ring()
+        if not rung:
+            self._next_ring = time.monotonic() + MUTE_S
+        return rung
+
     def _canary(self) -> None:
         """Ring although nothing is due: a worker that is connected and deaf shows by what it does not hear."""
-        if ears.ring_is_due() and ring():
+        if ears.ring_is_due() and self._ring():
             ears.rang()
 
     def _watch(self) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from django.db import OperationalError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 
 from sagas import faultpoints
 
@@ -40,6 +40,14 @@ def durable() -> Iterator[None]:
     faultpoints.after_commit()
 
 
+@contextmanager
+def soon(within: str) -> Iterator[None]:
+    """In this transaction wait for no lock longer than `within`, a time as PostgreSQL writes it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [within])
+    yield
+
+
 def lock_freeze_shared() -> None:
     """Wait for a freeze that is being made, and keep the next one out until this transaction ends."""
     with connection.cursor() as cursor:
@@ -52,6 +60,11 @@ def lock_freeze() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [FREEZE_LOCK])
 
 
+def held_up(error: DatabaseError) -> bool:
+    """Whether somebody else held what was wanted: a lock, not the database, is what could not be had."""
+    return getattr(error.__cause__, "sqlstate", None) in _RETRYABLE
+
+
 def retrying[T](write: Callable[[], T], *, tries: int = 6) -> T:
     """Run a write again after a deadlock, a lock timeout or a serialization failure: the write, never a call.
 
@@ -61,8 +74,7 @@ def retrying[T](write: Callable[[], T], *, tries: int = 6) -> T:
         try:
             return write()
         except OperationalError as error:
-            state = getattr(error.__cause__, "sqlstate", None)
-            if state not in _RETRYABLE or attempt == tries:
+            if not held_up(error) or attempt == tries:
                 raise
             time.sleep(random.uniform(0.01, 0.05) * attempt)  # noqa: S311  spread, not secrecy
     raise AssertionError("unreachable")

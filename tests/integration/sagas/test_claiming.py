@@ -298,6 +298,24 @@ def test_what_an_ended_incarnation_still_holds_is_freed_at_the_next_look(order: 
     assert run.owner == ""
 
 
+@pytest.mark.requirement("S4-29")
+def test_a_run_that_somebody_holds_keeps_no_other_run_of_a_dead_worker(
+    order: dict[str, Any], clock: Clock, fresh_database: str
+) -> None:
+    held, free, owner = start(order), start(order, key="k2"), workers.enrol("dead")
+    assert ledger.claim_run(held.pk, owner) and ledger.claim_run(free.pk, owner)
+    clock.put_forward(workers.LEASE_S + 1)
+
+    with psycopg.connect(fresh_database) as stopped:
+        stopped.execute("SELECT 1 FROM sagas_run WHERE id = %s FOR UPDATE", [held.pk])
+        assert workers.bury(owner) == 1
+        stopped.rollback()
+
+    free.refresh_from_db()
+    assert free.owner == ""
+    assert workers.bury(owner) == 1
+
+
 def test_what_was_begun_goes_before_new_runs_and_leaves_them_room(
     simulator: Simulator, order: dict[str, Any], clock: Clock
 ) -> None:
