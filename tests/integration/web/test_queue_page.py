@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlencode
 import psycopg
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from sagas import api
 from sagas.facts import QueueFilter, RunFacts
@@ -76,6 +78,80 @@ def refs(client: Client, query: str = "") -> list[str]:
 
 def count_of(shown: Any, name: str) -> str:
     return next(str(tab.count) for tab in shown.tabs if str(tab.name) == name)
+
+
+# --- Claims -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_claim_that_was_lost_says_to_whom_and_by_how_much(
+    client_of: ClientOf, unknown_notice: RunFacts, clock_of_tests: Clock, htmx: bool
+) -> None:
+    ref = ref_of(unknown_notice)
+    version = api.handoff_facts(ref).version
+    assert flows.Desk("maya").run("claim", ref, "first").accepted
+    clock_of_tests.put_forward(90)
+
+    answer = claims(client_of("jonas"), ref, version, htmx=htmx)
+
+    assert answer.status_code == 409
+    told = text_of(answer)
+    assert re.search(r"Maya Okafor claimed it at \d\d:\d\d:\d\d, 1 m before you\. You can read along\.", told)
+    assert "Ask for hand-over" in told
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize(
+    ("who", "status", "words"), [("oskar", 403, "does not include this"), ("maya", 429, "Wait ")]
+)
+def test_a_claim_that_is_refused_says_the_servers_own_reason_and_names_nobody(
+    client_of: ClientOf,
+    unknown_notice: RunFacts,
+    settings: Settings,
+    htmx: bool,
+    who: str,
+    status: int,
+    words: str,
+) -> None:
+    ref = ref_of(unknown_notice)
+    version = api.handoff_facts(ref).version
+    assert flows.Desk("jonas").run("claim", ref, "first").accepted
+    if status == 429:
+        settings.COMMANDS_A_MINUTE = 0
+
+    answer = claims(client_of(who), ref, version, htmx=htmx)
+
+    assert answer.status_code == status
+    told = text_of(answer)
+    assert words in told
+    assert "before you" not in told
+    assert "You can read along" not in told
+
+
+def test_ones_own_claim_in_another_tab_was_lost_to_nobody(
+    client_of: ClientOf, unknown_notice: RunFacts
+) -> None:
+    ref = ref_of(unknown_notice)
+    version = api.handoff_facts(ref).version
+    client = client_of("maya")
+    assert claims(client, ref, version, htmx=True, command_id="tab-a").status_code == 200
+
+    told = text_of(claims(client, ref, version, htmx=True, command_id="tab-b"))
+
+    assert "before you" not in told
+    assert client.get(f"/handoffs/{ref}/claim/").url == f"/handoffs/{ref}/"
+
+
+def claims(client: Client, ref: str, version: int, *, htmx: bool, command_id: str = "second") -> Any:
+    return client.post(
+        f"/handoffs/{ref}/claim/",
+        {"ticket": f"{version}.{command_id}"},
+        headers={"HX-Request": "true"} if htmx else {},
+    )
+
+
+def text_of(answer: Any) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
 
 
 # --- Filters and counts -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -11,10 +11,11 @@ from django.utils.translation import ngettext
 
 from sagas.facts import ActionFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, RunState
+from workbench import policies
 from workbench.commands import Change, Result
 from workbench.errors import Answer
 from workbench.web.presenters import steps, text, words
-from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.clock import Clock, span_words
 from workbench.web.presenters.queue import sentence_join
 from workbench.web.presenters.words import Words
 
@@ -306,11 +307,30 @@ def _still(verb: str, step: str) -> Shown:
     )
 
 
-def claim_problem(result: Result, clock: Clock) -> str:
-    """Why a claim from the queue did not work, for the owner's cell."""
-    handoff = result.facts.handoff if result.facts else None
-    if handoff is not None and handoff.claimed_by and handoff.claimed_at:
-        return _("{who} claimed it at {at}.").format(
-            who=handoff.claimed_by_name, at=clock.time(handoff.claimed_at)
-        )
-    return str(result.sentence)
+@dataclass(frozen=True, kw_only=True)
+class Unclaimed:
+    """Why a claim did not work; `lost` where somebody else holds the case, who can be asked for it."""
+
+    says: str
+    lost: bool
+
+
+def unclaimed(result: Result, *, reader: str, clock: Clock) -> Unclaimed:
+    """Why a claim did not work: who was faster and by how much, else the server's own reason."""
+    handoff = policies.holder(result.facts) if result.facts and result.status is Answer.CONFLICT else None
+    if handoff is None or handoff.claimed_at is None or handoff.claimed_by == reader:
+        return Unclaimed(says=str(result.sentence), lost=False)
+    span = span_words(max(int((clock.now - handoff.claimed_at).total_seconds()), 0))
+    says = _("{who} claimed it at {at}, {span} before you.").format(
+        who=handoff.claimed_by_name, at=clock.time(handoff.claimed_at), span=span
+    )
+    return Unclaimed(says=says, lost=True)
+
+
+def claim_refused(result: Result, *, reader: str, clock: Clock) -> Shown:
+    """The same as the note on top of a whole case, for whoever claims without JavaScript."""
+    problem = unclaimed(result, reader=reader, clock=clock)
+    plain = replace(_plain(result, "unk", "warn"), on_top=True)
+    if not problem.lost:
+        return plain
+    return replace(plain, headline=problem.says, says=_("You can read along."), announce=problem.says)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from django.core.exceptions import BadRequest, ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from sagas import api
 from workbench.commands import dispatch
@@ -19,7 +19,7 @@ from workbench.policies import Permission, why_not_permitted
 from workbench.queries.presence import viewers
 from workbench.queries.views import read_query
 from workbench.web import queuepage
-from workbench.web.casepage import picture
+from workbench.web.casepage import Wish, context, picture
 from workbench.web.page import Reader, part, reads, refused, render, stamped, unchanged
 from workbench.web.presenters import case as case_words
 from workbench.web.presenters import queue as words
@@ -128,10 +128,15 @@ def delete(reader: Reader, view_id: int) -> HttpResponse:
     return redirect("account" if reader.request.POST.get("from") == "account" else "queue")
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @reads()
 def claim(reader: Reader, ref: str) -> HttpResponse:
-    """Claim a case from its row; the ticket carries the version seen and the id of this very click."""
+    """Claim a case from its row; the ticket carries the version seen and the id of this very click.
+
+    Without JavaScript it leads to the case, which says why where the claim was refused; so does the address alone.
+    """
+    if reader.request.method == "GET":
+        return redirect("case", ref)
     version, __, command_id = reader.request.POST.get("ticket", "").partition(".")
     result = dispatch(
         actor=reader.actor,
@@ -143,12 +148,16 @@ def claim(reader: Reader, ref: str) -> HttpResponse:
         arguments={},
         door="web",
     )
-    if not reader.htmx:
+    if result.accepted and not reader.htmx:
         return redirect("case", ref)
     seen = picture(ref)
+    if not reader.htmx:
+        note = results.claim_refused(result, reader=reader.actor.id, clock=reader.clock)
+        shown = context(reader, seen, Wish(result=note))
+        return render(reader, "handoffs/case.html", shown, section="queue", status=result.http_status)
     owner = case_words.owner(seen.handoff, reader=reader.actor.id, clock=reader.clock)
-    problem = "" if result.accepted else results.claim_problem(result, reader.clock)
+    problem = results.unclaimed(result, reader=reader.actor.id, clock=reader.clock)
     closed = seen.handoff.resolved_at is not None
     cell = words.claimable(owner, ref=ref, version=seen.facts.version, closed=closed)
-    context = {"owner": cell, "problem": problem}
-    return part(reader, "handoffs/owner.html", context, status=result.http_status)
+    told = {"owner": cell, "problem": None if result.accepted else problem}
+    return part(reader, "handoffs/owner.html", told, status=result.http_status)
