@@ -41,6 +41,7 @@ else:
     # A forgotten key is replaced by one that nobody knows, never by one that everybody knows.
     SECRET_KEY = env.text("DJANGO_SECRET_KEY", secrets.token_urlsafe(50))
     ALLOWED_HOSTS = env.words("AMENDS_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_FAILURE_VIEW = "workbench.web.views.errors.old_form"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CSP = {

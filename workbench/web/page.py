@@ -134,12 +134,16 @@ def stamped(reader: Reader, response: HttpResponse) -> HttpResponse:
 
 
 def refused(reader: Reader, status: int, *, sentence: str) -> HttpResponse:
+    """The error page of this status with the server's own reason."""
+    return told(reader, errors.words(status, sentence=sentence))
+
+
+def told(reader: Reader, words: errors.ErrorWords) -> HttpResponse:
     """An error page of ours, or its words alone for htmx."""
-    words = errors.words(status, sentence=sentence)
     if reader.htmx:
-        response = part(reader, "errors/note.html", {"error": words}, status=status)
+        response = part(reader, "errors/note.html", {"error": words}, status=words.status)
         return to_main(response)
-    return render(reader, "errors/page.html", {"error": words}, status=status)
+    return render(reader, "errors/page.html", {"error": words}, status=words.status)
 
 
 def to_main(response: HttpResponse) -> HttpResponse:

@@ -48,3 +48,13 @@ def words(status: int, *, sentence: str = "", number: str = "") -> ErrorWords:
     return ErrorWords(
         status=status, icon=icons.get(status, "warn"), title=title, says=sentence or says, number=number
     )
+
+
+def old_form() -> ErrorWords:
+    """What is told of a form that this session did not hand out, such as an old tab's after a new login."""
+    return ErrorWords(
+        status=403,
+        icon="clock",
+        title=_("This form is too old"),
+        says=_("Nothing was sent. Open the page again and repeat it."),
+    )

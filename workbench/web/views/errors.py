@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import structlog
@@ -12,7 +14,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from workbench.queries.people import Person
-from workbench.web.page import Reader, htmx_of, refused, to_main
+from workbench.web.page import Reader, htmx_of, to_main, told
 from workbench.web.presenters import errors
 from workbench.web.views.session import outside
 
@@ -21,17 +23,22 @@ log = structlog.get_logger(__name__)
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400."""
-    return _page(request, 400)
+    return _page(request, partial(errors.words, 400))
 
 
-def forbidden(request: HttpRequest, exception: Exception | None = None, reason: str = "") -> HttpResponse:
-    """403, a failed CSRF check included."""
-    return _page(request, 403)
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """403."""
+    return _page(request, partial(errors.words, 403))
+
+
+def old_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A failed CSRF check; why it failed is in the log only."""
+    return _page(request, errors.old_form)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404."""
-    return _page(request, 404)
+    return _page(request, partial(errors.words, 404))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -41,16 +48,17 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _bare(request, errors.words(500, number=number))
 
 
-def _page(request: HttpRequest, status: int) -> HttpResponse:
+def _page(request: HttpRequest, words: Callable[[], errors.ErrorWords]) -> HttpResponse:
+    """The words are made only once it is known in whose language."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return _bare(request, errors.words(status))
+        return _bare(request, words())
     try:
         reader = Reader(request, cast("Person", user))
         with translation.override(reader.person.language):
-            return refused(reader, status, sentence="")
+            return told(reader, words())
     except DatabaseError:
-        return _bare(request, errors.words(status))
+        return _bare(request, words())
 
 
 def _bare(request: HttpRequest, words: errors.ErrorWords) -> HttpResponse:
