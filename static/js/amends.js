@@ -57,7 +57,9 @@ body.addEventListener("htmx:configRequest", (event) => {
   });
 });
 body.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.successful && event.detail.requestConfig?.verb === "post") forget(event.detail.requestConfig.elt);
+  // To htmx every answer that it swaps in is a success; what was refused was not sent.
+  const taken = event.detail.successful && event.detail.xhr?.status < 400;
+  if (taken && event.detail.requestConfig?.verb === "post") forget(event.detail.requestConfig.elt);
   if (event.target !== poll) return;
   if (event.detail.xhr?.status === 286) ticking = clearInterval(ticking);  // nothing further comes of it
   const stamp = event.detail.xhr?.getResponseHeader("X-Checked");

@@ -14,6 +14,7 @@ from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs, answered_with, posts, ref_in
 from tests.conftest import Clock
 from tests.integration.workbench import flows
+from workbench.commands import Result
 from workbench.web.presenters.errors import words
 
 REASON = "The carrier confirmed by phone that it went out."
@@ -183,8 +184,8 @@ def test_b27_every_status_renders_its_words_through_htmx_and_focus_is_kept(
     assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=frozen).accepted
     told(frozen, 423, verb="retry", step="send_notice", preview_id="x")
 
-    # A product that works does not answer these; 428 and 429 have tests of their own.
-    answers = {status: words(status, number="5f22") for status in (500, 503)}
+    # This comes from in front of the product; 428, 429 and 500 have tests of their own.
+    answers = {503: words(503, number="5f22")}
     now = [0]
 
     def answer(route: Route) -> None:
@@ -232,3 +233,36 @@ def test_b27_whoever_orders_faster_than_hands_can_is_told_to_wait_and_keeps_the_
     clock_of_tests.put_forward(61)
     page.get_by_role("button", name="Comment").click()
     expect(page.locator("#feed .say").filter(has_text="They have called back.")).to_be_visible()
+
+
+@pytest.mark.requirement("S1-20")
+@pytest.mark.parametrize("script", [True, False])
+def test_b27_an_error_of_our_own_has_a_number_and_nothing_that_was_written_is_lost(
+    open_as: OpenAs, refused_case: str, monkeypatch: pytest.MonkeyPatch, script: bool
+) -> None:
+    def fails(**_order: object) -> Result:
+        raise ZeroDivisionError
+
+    page = open_as("maya", f"{refused_case}?act=escalate", java_script_enabled=script)
+    page.locator("#f-reason").fill(REASON)
+    monkeypatch.setattr("workbench.web.views.case.dispatch", fails)
+    run = page.locator("#go").get_by_role("button", name="Escalate")
+    with page.expect_response("**/act/") as answered:
+        run.click()
+
+    assert answered.value.status == 500
+    told = page.locator("#result" if script else "main")
+    expect(told).to_contain_text("That did not work, and we do not know why")
+    expect(told).to_contain_text(re.compile(r"Error [0-9a-f]{8}\b"))
+    expect(page.locator("body")).not_to_contain_text("ZeroDivisionError")
+    if script:
+        expect(told).to_be_focused()
+        expect(page.locator("#f-reason")).to_have_value(REASON)
+        page.reload()
+    else:
+        page.go_back()
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+
+    monkeypatch.undo()
+    run.click()
+    expect(page.locator("#result")).to_contain_text("Escalated at")
