@@ -57,32 +57,40 @@ def is_place(applies_to: str) -> bool:
     return False
 
 
-def reach(applies_to: str = "all") -> FreezeReach:
-    """How many runs a freeze of this place would stop just now, and how many calls it could not stop any more."""
+def reach(applies_to: str = "all", scope: str = "everything") -> FreezeReach:
+    """How many runs a freeze of this place would stop just now, and how many calls it could not stop any more.
+
+    A freeze of forward calls lets compensations go on: neither they nor the runs that go back are counted.
+    """
     kind, _, name = applies_to.partition(":")
-    names = [name]
+    runs, calls = _PLACES.get(kind, ("true", "true"))
+    if scope == "forward":
+        runs, calls = _FORWARD_PLACES.get(kind, (runs, calls))
+        runs, calls = f"r.direction = 'forward' AND {runs}", f"t.compensation_id IS NULL AND {calls}"
     with connection.cursor() as cursor:
-        match kind:
-            case "tool":
-                cursor.execute(_REACH.format(where=_OF_TOOL, calls=_CALLS_OF_TOOL), [*names, *names])
-            case "workflow":
-                cursor.execute(_REACH.format(where=_OF_WORKFLOW, calls=_OF_WORKFLOW), [*names, *names])
-            case "team":
-                cursor.execute(_REACH.format(where="r.team = %s", calls="r.team = %s"), [*names, *names])
-            case _:
-                cursor.execute(_REACH.format(where="true", calls="true"))
-        runs, calls = cursor.fetchone()
-    return FreezeReach(runs=int(runs), in_flight=int(calls))
+        cursor.execute(_REACH.format(runs=runs, calls=calls), {"name": name})
+        stopped, in_flight = cursor.fetchone()
+    return FreezeReach(runs=int(stopped), in_flight=int(in_flight))
 
 
-_OF_WORKFLOW = "r.definition_id IN (SELECT id FROM sagas_definitionversion WHERE name = %s)"
-_OF_TOOL = (
-    "EXISTS (SELECT 1 FROM sagas_action a LEFT JOIN sagas_compensation c ON c.action_id = a.id "
-    "WHERE a.run_id = r.id AND %s IN (a.tool, c.tool))"
-)
-_CALLS_OF_TOOL = "coalesce(c.tool, x.tool) = %s"
+_OF_WORKFLOW = "r.definition_id IN (SELECT id FROM sagas_definitionversion WHERE name = %(name)s)"
+_PLACES = {
+    "tool": (
+        "EXISTS (SELECT 1 FROM sagas_action a LEFT JOIN sagas_compensation c ON c.action_id = a.id "
+        "WHERE a.run_id = r.id AND %(name)s IN (a.tool, c.tool))",
+        "coalesce(c.tool, x.tool) = %(name)s",
+    ),
+    "workflow": (_OF_WORKFLOW, _OF_WORKFLOW),
+    "team": ("r.team = %(name)s", "r.team = %(name)s"),
+}
+_FORWARD_PLACES = {
+    "tool": (
+        "EXISTS (SELECT 1 FROM sagas_action a WHERE a.run_id = r.id AND a.tool = %(name)s)",
+        "x.tool = %(name)s",
+    )
+}
 _REACH = """
-SELECT (SELECT count(*) FROM sagas_run r WHERE r.finished_at IS NULL AND {where}),
+SELECT (SELECT count(*) FROM sagas_run r WHERE r.finished_at IS NULL AND {runs}),
        (SELECT count(*) FROM sagas_attempt t JOIN sagas_run r ON r.id = t.run_id
         JOIN sagas_action x ON x.id = t.action_id LEFT JOIN sagas_compensation c ON c.id = t.compensation_id
         WHERE t.finished_at IS NULL AND {calls})

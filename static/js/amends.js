@@ -109,7 +109,7 @@ body.addEventListener("htmx:afterSettle", (event) => {
   const mine = event.detail.requestConfig?.elt !== poll;
   const result = $("#result");
   if (mine) reveal(event.detail.target?.id);
-  if (mine && result && event.detail.target?.id !== "preview") return result.focus();
+  if (mine && result && !["preview", "stops"].includes(event.detail.target?.id)) return result.focus();
   if (document.activeElement === body || !document.activeElement) {
     (focused && document.getElementById(focused) || $("tr.cur .ttl") || $("#go button") || $("#decide [data-key]") || $("#main"))?.focus({ preventScroll: true });
   }

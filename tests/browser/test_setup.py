@@ -79,3 +79,20 @@ def test_the_pages_stand_without_a_script(open_as: OpenAs, workplace: Simulator)
     expect(page.get_by_role("heading", name="十个问题")).to_be_visible()
     page.get_by_role("link", name="冻结此工具…").click()
     expect(page.get_by_role("heading", name="冻结 tool:book_hotel")).to_be_visible()
+
+
+def test_what_a_freeze_would_stop_is_counted_while_it_is_filled_in(
+    open_as: OpenAs, unknown_notice: RunFacts
+) -> None:
+    page = open_as("maya", "/freeze/")
+    expect(page.locator("#stops")).to_contain_text("1 run stops.")
+
+    where = page.locator("#f-applies_to")
+    where.fill("tool:book_hotel")
+    page.keyboard.press("Tab")
+
+    expect(page.locator("#stops")).to_contain_text("0 runs stop.")
+    expect(page.locator("#f-reason").first).to_be_focused()
+    where.fill("tool:send_notice")
+    page.locator("#f-scope").select_option("writes")
+    expect(page.locator("#stops")).to_contain_text("1 run stops.")

@@ -66,7 +66,7 @@ def scopes() -> list[tuple[str, Words]]:
 def page(
     freezes: Iterable[FreezeFacts],
     gates: Iterable[GateFacts],
-    reach: FreezeReach,
+    reach: FreezeReach | None,
     *,
     place: str,
     fields: Mapping[str, tuple[Field, ...]],
@@ -89,8 +89,10 @@ def page(
     )
 
 
-def stops(reach: FreezeReach) -> str:
-    """How much a freeze stops, and what it cannot stop any more."""
+def stops(reach: FreezeReach | None) -> str:
+    """How much a freeze stops, and what it cannot stop any more; None: nothing has been found at that place."""
+    if reach is None:
+        return _("There is no such place: this would stop nothing.")
     runs = ngettext("{count} run stops.", "{count} runs stop.", reach.runs).format(count=reach.runs)
     calls = ngettext(
         "{count} call is in flight and cannot be stopped.",

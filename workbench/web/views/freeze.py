@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from sagas import api
-from sagas.facts import FreezeFacts
-from workbench.commands import SYSTEM_COMMANDS, Result, dispatch, fields_of
+from sagas.facts import FreezeFacts, FreezeReach
+from workbench.commands import SYSTEM_COMMANDS, ArgumentField, Result, dispatch, fields_of
 from workbench.policies import Permission, why_not_lift, why_not_permitted
 from workbench.web import forms
 from workbench.web.page import Reader, reads, render
@@ -17,11 +18,20 @@ from workbench.web.presenters import freeze as words
 from workbench.web.presenters import results
 
 
-@require_GET
+@require_http_methods(["GET", "POST"])
 @reads(None)
 def freeze(reader: Reader) -> HttpResponse:
-    """What is frozen, and what can be done about it."""
-    return _page(reader)
+    """What is frozen, and what can be done about it; for htmx only what the form, as it is filled in, would stop.
+
+    A POST brings a draft along and sends nothing: that is how it is counted again without JavaScript.
+    """
+    if reader.htmx:
+        return HttpResponse(words.stops(_reach(*_asked(reader.request.GET))))
+    if reader.request.method == "POST":
+        return _page(reader, draft=forms.arguments(_fields("freeze"), reader.request.POST))
+    scope, place = _asked(reader.request.GET)
+    draft = {"scope": scope, "applies_to": place if _is_place(place) else "all"}
+    return _page(reader, draft=draft)
 
 
 @require_POST
@@ -39,30 +49,31 @@ def act(reader: Reader, verb: str) -> HttpResponse:
         door="web",
     )
     reader.__dict__.pop("freezes", None)
-    return _page(reader, result, draft)
+    return _page(reader, result, draft=draft)
 
 
-def _page(
-    reader: Reader, result: Result | None = None, draft: dict[str, object] | None = None
-) -> HttpResponse:
-    failed = result if result and not result.accepted else None
-    place = _place(reader, draft)
-    first = {"applies_to": place}
+def _page(reader: Reader, result: Result | None = None, *, draft: Mapping[str, object]) -> HttpResponse:
+    """`draft` belongs to the command that was refused; to the form that freezes where none was."""
+    verb = result.verb if result else "freeze"
+    kept = {} if result and result.accepted else draft
+    scope, place = _asked(kept if verb == "freeze" else {})
+    drafts: dict[str, Mapping[str, object]] = {"freeze": {"scope": scope, "applies_to": place}}
+    drafts[verb] = {**drafts.get(verb, {}), **kept}
     shown = words.page(
         reader.freezes,
         api.gates(),
-        api.freeze_reach(place),
+        _reach(scope, place),
         place=place,
         fields={
-            verb: forms.fields(
-                fields_of(SYSTEM_COMMANDS[verb].arguments),
-                draft=draft if failed and failed.verb == verb else (first if verb == "freeze" else None),
-                errors=failed.field_errors if failed and failed.verb == verb else None,
+            name: forms.fields(
+                _fields(name),
+                draft=drafts.get(name),
+                errors=result.field_errors if result and name == verb else None,
                 choices={"scope": words.scopes()},
             )
-            for verb in ("freeze", "unfreeze")
+            for name in ("freeze", "unfreeze")
         },
-        why_not={verb: _why_not(reader, SYSTEM_COMMANDS[verb].permission) for verb in SYSTEM_COMMANDS},
+        why_not={name: _why_not(reader, SYSTEM_COMMANDS[name].permission) for name in SYSTEM_COMMANDS},
         why_not_lift={freeze.id: _why_not_lift(reader, freeze) for freeze in reader.freezes},
         command_id=uuid.uuid4().hex,
         clock=reader.clock,
@@ -73,10 +84,24 @@ def _page(
     return render(reader, "account/freeze.html", context, section="freeze", status=status)
 
 
-def _place(reader: Reader, draft: dict[str, object] | None) -> str:
-    """The place whose runs are counted: the one asked about, all where there is no such place."""
-    asked = str((draft or {}).get("applies_to") or reader.request.GET.get("applies_to") or "all")[:200]
-    return asked if "\x00" not in asked and api.is_place(asked) else "all"
+def _fields(verb: str) -> Sequence[ArgumentField]:
+    return fields_of(SYSTEM_COMMANDS[verb].arguments)
+
+
+def _asked(form: Mapping[str, object]) -> tuple[str, str]:
+    """What is to be held back and where, as it was written; calls forward, and everywhere, where nothing was."""
+    scope, place = str(form.get("scope") or ""), str(form.get("applies_to") or "all")
+    known = [code for code, __ in words.scopes()]
+    return scope if scope in known else known[0], place[:200]
+
+
+def _is_place(place: str) -> bool:
+    return "\x00" not in place and api.is_place(place)
+
+
+def _reach(scope: str, place: str) -> FreezeReach | None:
+    """What a freeze would stop just now; None where there is no such place."""
+    return api.freeze_reach(place, scope) if _is_place(place) else None
 
 
 def _why_not(reader: Reader, permission: Permission) -> str:
