@@ -98,6 +98,7 @@ __all__ = [
     "elements",
     "entries",
     "freeze",
+    "freeze_on",
     "freeze_reach",
     "freezes",
     "gates",
@@ -225,6 +226,7 @@ standing_still = vitals.standing_still
 
 asked = planner.asked
 compensation_order = planner.compensation_order
+freeze_on = planner.freeze_on
 freeze_reach, hold_freezes = _freezes.reach, lock_freeze
 
 

@@ -792,10 +792,11 @@ def backoff(retry: RetryRule, tries: int) -> timedelta:
 
 def frozen(facts: RunFacts, tool: str, *, compensating: bool) -> bool:
     """Whether a freeze in force stops this call. Status queries are never asked about: they always go on (S4-1)."""
-    return _freeze_on(facts, tool, compensating) is not None
+    return freeze_on(facts, tool, compensating=compensating) is not None
 
 
-def _freeze_on(facts: RunFacts, tool: str, compensating: bool) -> FreezeFacts | None:
+def freeze_on(facts: RunFacts, tool: str, *, compensating: bool) -> FreezeFacts | None:
+    """The freeze in force that stops this call, if any."""
     names = {"all", f"tool:{tool}", f"workflow:{facts.definition.name}", f"team:{facts.team}"}
     for freeze in facts.freezes:
         if freeze.applies_to in names and (not compensating or freeze.scope in ("writes", "everything")):
@@ -804,7 +805,7 @@ def _freeze_on(facts: RunFacts, tool: str, compensating: bool) -> FreezeFacts | 
 
 
 def _held(facts: RunFacts, tool: str, *, compensating: bool = False) -> Wait | None:
-    freeze = _freeze_on(facts, tool, compensating)
+    freeze = freeze_on(facts, tool, compensating=compensating)
     return None if freeze is None else Wait(until=None, held=True, by=freeze.id)
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas import api
-from sagas.facts import ActionFacts, CompensationFacts, RunFacts
+from sagas.facts import ActionFacts, CompensationFacts, FreezeFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, Direction, HandoffState
 from workbench.web.presenters import known, marks, steps, text, words
 from workbench.web.presenters.clock import Clock, span_words
@@ -20,6 +20,9 @@ from workbench.web.presenters.words import ClassWord, StateWord, Words
 _DAY = timedelta(hours=24)
 """Within which a compensation that was begun has to be settled (S2-12)."""
 _IN_EFFECT = frozenset({ActionState.CONFIRMED, ActionState.PARTIAL, ActionState.ACCEPTED})
+_TO_BEGIN = frozenset(
+    {CompensationState.REGISTERED, CompensationState.DUE, CompensationState.AWAITING_APPROVAL}
+)
 _TONES: Mapping[CompensationState, str] = {
     CompensationState.CONFIRMED: "done",
     CompensationState.SENT: "cur",
@@ -165,6 +168,13 @@ def under_way(facts: RunFacts, clock: Clock) -> UnderWay | None:
         rungs=ladder(facts, clock, waits=True, in_part=True),
         paused=paused(facts, clock),
     )
+
+
+def held(facts: RunFacts, order: Sequence[str]) -> FreezeFacts | None:
+    """The freeze that keeps the next compensation from beginning; None where none does, or nothing is left to begin."""
+    leading = [_leading(facts.action(step)) for step in order]
+    following = next((one for one in leading if one is not None and one.state in _TO_BEGIN), None)
+    return following and api.freeze_on(facts, following.tool, compensating=True)
 
 
 def paused(facts: RunFacts, clock: Clock) -> str:

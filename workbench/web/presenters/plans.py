@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas import api
-from sagas.facts import EntryFacts, RunFacts
+from sagas.facts import EntryFacts, FreezeFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, HandoffState, RunState
 from tools.contract import Who
+from workbench import policies
 from workbench.commands import Plan
 from workbench.web.forms import Field
 from workbench.web.presenters import (
@@ -110,11 +111,22 @@ def state_of(plan: Plan, facts: RunFacts) -> str:
     return "paused" if facts.paused_at is not None else "running"
 
 
+def held_by(plan: Plan, facts: RunFacts) -> FreezeFacts | None:
+    """The freeze that keeps a plan from being ordered, or the next call of one that runs from beginning."""
+    match state_of(plan, facts):
+        case "running" | "paused":
+            return ladder.held(facts, _order(plan))
+        case "stopped" | "ended":
+            return None
+        case _:
+            return policies.freeze_on(facts, "compensate")
+
+
 def page(
     plan: Plan, facts: RunFacts, entries: Iterable[EntryFacts], *, reader: str, clock: Clock, level: str
 ) -> Page:
     """The page of one plan at one moment."""
-    preview, state = plan.preview, state_of(plan, facts)
+    preview, state, held = plan.preview, state_of(plan, facts), held_by(plan, facts)
     order = _order(plan)
     url = plan_url(plan)
     later = facts.handoff if state == "stopped" else None
@@ -129,17 +141,17 @@ def page(
         run_ref=facts.ref,
         run_url=reverse("run", args=[facts.ref]),
         title=_title(state, len(order)),
-        pill=_pill(state, facts, order),
+        pill=_pill(state, facts, order, held),
         risk=marks.risk(level),
         about=tuple(part for part in (case.title(facts), facts.business_ref, facts.customer) if part),
         lede=_lede(order, facts),
         state=state,
-        note=_note(state, plan, facts, clock),
+        note=_note(state, plan, facts, held, clock),
         rungs=ladder.ladder(
             facts, clock, order=order, left_out=plan.leave_out, waits=plan.ran_at is not None
         ),
         parts=tuple(plan_parts.parts(plan, facts, clock)) if state in ("ready", "expired", "void") else (),
-        checks=tuple(_summary(plan, facts, clock)),
+        checks=tuple(_summary(plan, facts, held, clock)),
         digest=_short(plan.digest),
         built=_("{plan}, built from case v{n}").format(plan=plan.id, n=preview.version),
         valid=_("{at}, then it is checked again").format(at=clock.time(preview.expires_at)),
@@ -175,7 +187,7 @@ def _title(state: str, number: int) -> str:
     return ngettext("Compensate {n} step", "Compensate {n} steps", number).format(n=number)
 
 
-def _pill(state: str, facts: RunFacts, order: tuple[str, ...]) -> words.StateWord:
+def _pill(state: str, facts: RunFacts, order: tuple[str, ...], held: FreezeFacts | None) -> words.StateWord:
     done = len([step for step in order if facts.action(step).state is ActionState.COMPENSATED])
     running = _("Running, {done} of {n} compensated").format(done=done, n=len(order))
     match state:
@@ -187,6 +199,9 @@ def _pill(state: str, facts: RunFacts, order: tuple[str, ...]) -> words.StateWor
             return words.StateWord(icon="warn", word=_("Plan void, nothing was sent"), tone="unk")
         case "running" if facts.state is RunState.AWAITING_APPROVAL:
             return words.StateWord(icon="sign", word=_("Waits for a signature"), tone="unk")
+        case "running" if held is not None:
+            frozen = _("Held by a freeze, {done} of {n} compensated").format(done=done, n=len(order))
+            return words.StateWord(icon="pause", word=frozen, tone="unk")
         case "running":
             return words.StateWord(icon="compensating", word=running, tone="run")
         case "paused":
@@ -208,8 +223,14 @@ def _lede(order: tuple[str, ...], facts: RunFacts) -> str:
     ).format(steps=listed)
 
 
-def _note(state: str, plan: Plan, facts: RunFacts, clock: Clock) -> str:
+def _note(state: str, plan: Plan, facts: RunFacts, held: FreezeFacts | None, clock: Clock) -> str:
     match state:
+        case "ready" if held is not None:
+            says = _("Frozen since {at} by {who}: {why}. This can be ordered after the freeze is lifted.")
+            return says.format(at=clock.short(held.at), who=held.by, why=held.reason.rstrip(" .。"))
+        case "running" | "paused" if held is not None:
+            says = _("Frozen since {at} by {who}: {why}. No further call begins until the freeze is lifted.")
+            return says.format(at=clock.short(held.at), who=held.by, why=held.reason.rstrip(" .。"))
         case "ready" if plan_parts.stops_at_once(plan):
             return _(
                 "As things stand the first call would not be sent: what it rests on does not hold. "
@@ -229,8 +250,8 @@ def _note(state: str, plan: Plan, facts: RunFacts, clock: Clock) -> str:
             return ""
 
 
-def _summary(plan: Plan, facts: RunFacts, clock: Clock) -> Iterator[Check]:
-    """What was checked before anything runs, as one list."""
+def _summary(plan: Plan, facts: RunFacts, held: FreezeFacts | None, clock: Clock) -> Iterator[Check]:
+    """What was checked before anything runs, as one list; freezes as they are now."""
     read = [check for look in plan.looks for check in look.preconditions]
     hold = sum(check.met is True for check in read)
     at = clock.time(plan.preview.made_at)
@@ -250,7 +271,11 @@ def _summary(plan: Plan, facts: RunFacts, clock: Clock) -> Iterator[Check]:
         yield Check(icon="unk", says=text.say(says, n=unread), at=at)
     yield dry_run.summary(plan.preview.dry_runs, clock)
     yield Check(icon="ok", says=text.say(_("The order is last step first")), at="")
-    yield Check(icon="ok", says=text.say(_("No freeze covers this")), at=at)
+    if held is None:
+        yield Check(icon="ok", says=text.say(_("No freeze covers this")), at=clock.time(facts.now))
+    else:
+        says = text.say(_("Frozen since {at} by {who}"), at=clock.short(held.at), who=held.by)
+        yield Check(icon="wait", says=says, at=clock.time(facts.now))
     signed = sum(_signed(facts, step) for step in _order(plan))
     if signed:
         says = ngettext(

@@ -174,7 +174,8 @@ def _found(ref: str, plan_id: str) -> tuple[Plan, RunFacts]:
 
 
 def _stamp(found: Plan, facts: RunFacts, seq: int | None) -> str:
-    return f"{facts.version}.{seq or 0}.{plans.state_of(found, facts)}"
+    held = plans.held_by(found, facts)
+    return f"{facts.version}.{seq or 0}.{plans.state_of(found, facts)}.{held.id if held else 0}"
 
 
 def _page(reader: Reader, found: Plan, facts: RunFacts, wish: _Wish, *, status: int = 200) -> HttpResponse:

@@ -1,0 +1,96 @@
+"""A recovery plan under a freeze, without a browser: what is held, by whom, and that an open page hears of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from sagas import api
+from sagas.facts import RunFacts
+from tests.conftest import Simulator
+from tests.integration.sagas.conftest import drain
+from tests.integration.workbench import flows
+from tests.integration.workbench.test_plans import plan_of, run_plan
+from workbench.commands import Plan
+from workbench.web.presenters import plans
+
+WHY = "Provider reports duplicates."
+
+
+@pytest.fixture
+def maya(workplace: Simulator) -> Client:
+    client = Client()
+    client.force_login(flows.person("maya"))
+    return client
+
+
+def freeze(scope: str, where: str = "all") -> None:
+    frozen = flows.Desk("ada").run(
+        "freeze", "", f"f-{scope}-{where}", scope=scope, applies_to=where, reason=WHY
+    )
+    assert frozen.accepted, frozen
+
+
+def page_of(client: Client, plan: Plan) -> Any:
+    answer = client.get(plans.plan_url(plan))
+    assert answer.status_code == 200
+    return answer
+
+
+def checks(answer: Any) -> list[str]:
+    return [
+        check.says
+        for check in answer.context["plan"].checks
+        if "reez" in check.says or "Frozen" in check.says
+    ]
+
+
+@pytest.mark.requirement("S4-1")
+def test_a_plan_says_whether_a_freeze_covers_it_now_and_not_when_it_was_made(
+    maya: Client, rejected_notice: RunFacts
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    freeze("forward")
+    before = page_of(maya, plan)
+
+    freeze("writes")
+
+    news = maya.get(
+        f"{plans.plan_url(plan)}changes/", {"v": before.context["v"]}, headers={"HX-Request": "true"}
+    )
+    assert news.status_code == 200
+    after = page_of(maya, plan)
+    assert checks(before) == ["No freeze covers this"], "compensations go on under a freeze of forward calls"
+    assert before.context["plan"].note == ""
+    assert [says.startswith("Frozen since ") for says in checks(after)] == [True]
+    assert "by Ada" in after.context["plan"].note
+    assert "Provider reports duplicates. This can be ordered after the freeze is lifted." in (
+        after.context["plan"].note
+    )
+    same = maya.get(
+        f"{plans.plan_url(plan)}changes/", {"v": after.context["v"]}, headers={"HX-Request": "true"}
+    )
+    assert same.status_code == 204
+
+
+@pytest.mark.requirement("S2-10", "S4-1")
+def test_a_plan_that_a_freeze_holds_half_way_says_so_and_by_whom(
+    maya: Client, rejected_notice: RunFacts
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    assert run_plan("maya", plan).accepted
+    freeze("writes", "tool:release_stock")
+    running = page_of(maya, plan).context["plan"]
+
+    drain()
+
+    assert running.pill.word == "Running, 0 of 2 compensated", "the next call is of another tool"
+    answer = page_of(maya, plan)
+    held = answer.context["plan"]
+    assert api.run_facts(rejected_notice.ref).state == "compensating"
+    assert (held.state, held.pill.word) == ("running", "Held by a freeze, 1 of 2 compensated")
+    assert "Provider reports duplicates. No further call begins until the freeze is lifted." in held.note
+    assert held.note in answer.content.decode()
+    assert b'id="pause"' in answer.content, "it can still be paused"
