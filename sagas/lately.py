@@ -57,15 +57,26 @@ def calls_of(names: Sequence[str], *, newest: int = NEWEST) -> Mapping[str, Call
             "count(*) FILTER (WHERE answer = 'rejected'), count(*) FILTER (WHERE answer IN ('unknown', 'partial')), "
             "count(*) FILTER (WHERE answer = 'throttled' OR error_class = 'throttled' OR status = 429), "
             "count(*) FILTER (WHERE answer = 'unknown' AND settled_by LIKE 'status query%%'), "
+            # Of a call over many only what carries an item that went out before is sent again.
+            "count(*) FILTER (WHERE call.number > 1 AND call.answer <> 'not_sent' AND EXISTS ("
+            "  SELECT 1 FROM sagas_attempt before WHERE before.action_id = call.action_id"
+            "  AND before.compensation_id IS NOT DISTINCT FROM call.compensation_id"
+            "  AND before.number < call.number AND before.answer <> 'not_sent' AND (call.items = '[]' OR EXISTS ("
+            "  SELECT 1 FROM jsonb_array_elements(call.items) item"
+            "  WHERE before.items @> jsonb_build_array(item.value))))), "
+            # A question is about a step or about what makes up for it.
+            "count(DISTINCT what) FILTER (WHERE EXISTS ("
+            "  SELECT 1 FROM sagas_question q WHERE q.action_id = call.action_id"
+            "  AND (q.code LIKE 'compensation%%') = (call.compensation_id IS NOT NULL))), "
             "avg(duration_ms) FILTER (WHERE answer NOT IN ('', 'unknown', 'not_sent')), bool_or(nth = %(newest)s) "
             "FROM sagas_contractversion c CROSS JOIN LATERAL ("
-            "  (SELECT t.answer, t.error_class, t.status, t.duration_ms, one.settled_by, one.nth FROM ("
+            "  (SELECT t.*, 'step ' || one.id AS what, one.settled_by, one.nth FROM ("
             "     SELECT a.id, a.settled_by, row_number() OVER (ORDER BY a.id DESC) AS nth FROM sagas_action a"
             "     WHERE a.contract_id = c.id ORDER BY a.id DESC LIMIT %(newest)s) one"
             "   JOIN sagas_attempt t ON t.action_id = one.id AND t.compensation_id IS NULL"
             "   WHERE t.sent_at > (SELECT now_()) - interval '7 days')"
             "  UNION ALL"
-            "  (SELECT t.answer, t.error_class, t.status, t.duration_ms, one.settled_by, one.nth FROM ("
+            "  (SELECT t.*, 'compensation ' || one.id AS what, one.settled_by, one.nth FROM ("
             "     SELECT m.id, m.settled_by, row_number() OVER (ORDER BY m.id DESC) AS nth FROM sagas_compensation m"
             "     WHERE m.contract_id = c.id ORDER BY m.id DESC LIMIT %(newest)s) one"
             "   JOIN sagas_attempt t ON t.compensation_id = one.id"
@@ -81,10 +92,24 @@ def calls_of(names: Sequence[str], *, newest: int = NEWEST) -> Mapping[str, Call
                 unknown=unknown,
                 throttled=throttled,
                 found=found,
+                again=again,
+                handed_over=handed_over,
                 mean_ms=None if mean is None else round(mean),
                 capped=bool(capped),
             )
-            for name, n, confirmed, rejected, unknown, throttled, found, mean, capped in cursor.fetchall()
+            for (
+                name,
+                n,
+                confirmed,
+                rejected,
+                unknown,
+                throttled,
+                found,
+                again,
+                handed_over,
+                mean,
+                capped,
+            ) in cursor.fetchall()
         }
 
 

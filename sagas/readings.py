@@ -110,7 +110,9 @@ class CallsLately:
     """Calls of a tool in the last seven days, as a step or as a compensation, by their first answer.
 
     `unknown` are those without an answer that settles anything, `found` those of the calls that a status query found
-    to have taken effect afterwards, `throttled` those that were told to slow down. `mean_ms` None: nothing answered.
+    to have taken effect afterwards, `throttled` those that were told to slow down, `again` those that went out once
+    more under the key of an earlier one. `handed_over`: how many of the steps and compensations that were called came
+    to people. `mean_ms` None: nothing answered.
     `capped`: as many as are counted at most; there may have been more.
     """
 
@@ -120,6 +122,8 @@ class CallsLately:
     unknown: int = 0
     throttled: int = 0
     found: int = 0
+    again: int = 0
+    handed_over: int = 0
     mean_ms: int | None = None
     capped: bool = False
 

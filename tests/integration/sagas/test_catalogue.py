@@ -11,7 +11,7 @@ from sagas.errors import NotFound
 from sagas.facts import RunFacts
 from tests.conftest import PUBLISHER, Clock, Simulator
 from tests.integration.workbench import flows
-from tests.integration.workbench.conftest import rejected_notice, unknown_notice, workplace
+from tests.integration.workbench.conftest import ref_of, rejected_notice, unknown_notice, workplace
 from tools.lint import Waiver
 from tools.reader import definition_from_document
 
@@ -113,6 +113,25 @@ def test_calls_are_counted_by_their_first_answer_and_by_what_a_query_found(workp
     assert (calls["reserve_stock"].confirmed, calls["reserve_stock"].rejected) == (1, 0)
     assert calls["reserve_stock"].mean_ms is not None
     assert "query_notice" not in calls, "reads are no calls of a step"
+
+
+def test_what_was_sent_again_under_its_key_and_what_came_to_people_is_counted(
+    rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    first = api.calls_lately(["send_notice"])["send_notice"]
+    assert (
+        flows.Desk("maya")
+        .run("retry", ref_of(rejected_notice), "once-more", step="send_notice", reason=flows.REASON)
+        .accepted
+    )
+    flows.drive_until_still(rejected_notice.ref)
+
+    calls = api.calls_lately(["send_notice", "create_shipment"])
+
+    assert (first.calls, first.again, first.handed_over) == (1, 0, 1)
+    assert (calls["send_notice"].calls, calls["send_notice"].again) == (2, 1)
+    assert calls["send_notice"].handed_over == 1, "one step, however often it came"
+    assert (calls["create_shipment"].again, calls["create_shipment"].handed_over) == (0, 0)
 
 
 def test_tools_page_by_name_and_know_who_uses_them(workplace: Simulator) -> None:

@@ -119,6 +119,8 @@ def test_a_tool_shows_its_calls_its_users_and_its_freeze(maya: Client, unknown_n
     shown: tool_page.Tool = maya.get("/tools/send_notice/").context["tool"]
 
     assert [(one.percent, one.count) for one in shown.shares] == [("0 %", "0"), ("0 %", "0"), ("100 %", "1")]
+    numbers = {str(line.label): str(line.value) for line in shown.numbers}
+    assert (numbers["Sent again, same key"], numbers["Handed to people"]) == ("0", "1")
     assert [one.name for one in shown.users] == ["order_fulfilment", "orders"]
     assert shown.frozen == ("Forward calls of tool:send_notice are frozen",)
     assert maya.get("/tools/reserve_stock/").context["tool"].frozen == ()

@@ -290,6 +290,8 @@ def _numbers(lately: CallsLately) -> Iterator[Line]:
     yield Line(label=_("Mean answer time"), value=text.inert(mean or _("nothing answered")))
     found = _("{n} of {all}").format(n=shares.number(lately.found), all=shares.number(lately.unknown))
     yield Line(label=_("Unknown, found by query"), value=text.inert(found))
+    yield Line(label=_("Sent again, same key"), value=text.inert(shares.number(lately.again)))
+    yield Line(label=_("Handed to people"), value=text.inert(shares.number(lately.handed_over)))
     yield Line(label=_("Told to slow down (429)"), value=text.inert(shares.number(lately.throttled)))
 
 
