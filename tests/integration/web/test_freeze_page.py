@@ -39,9 +39,9 @@ def test_what_a_freeze_would_stop_follows_where_and_how_much_it_holds_back(
         ("all", 1),
         ("tool:send_notice", 1),
         ("tool:release_stock", 0),
-        ("tool:pay_refund", 0),
+        ("tool:book_hotel", 0),
         ("workflow:orders", 1),
-        ("workflow:refunds", 0),
+        ("workflow:order_fulfilment", 0),
     ):
         assert told(maya, "forward", where) == runs(number), where
     assert told(maya, "writes", "tool:release_stock") == runs(1), "it makes up for a step of this run"

@@ -174,7 +174,7 @@ def held(facts: RunFacts, order: Sequence[str]) -> FreezeFacts | None:
     """The freeze that keeps the next compensation from beginning; None where none does, or nothing is left to begin."""
     leading = [_leading(facts.action(step)) for step in order]
     following = next((one for one in leading if one is not None and one.state in _TO_BEGIN), None)
-    return following and api.freeze_on(facts, following.tool, compensating=True)
+    return api.freeze_on(facts, following.tool, compensating=True) if following is not None else None
 
 
 def paused(facts: RunFacts, clock: Clock) -> str:
