@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sagas import api
-from sagas.facts import ActionFacts, CompensationFacts, FreezeFacts, RunFacts
+from sagas.facts import ActionFacts, CompensationFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, Direction, HandoffState
 from workbench.web.presenters import known, marks, steps, text, words
 from workbench.web.presenters.clock import Clock, span_words
@@ -20,9 +20,6 @@ from workbench.web.presenters.words import ClassWord, StateWord, Words
 _DAY = timedelta(hours=24)
 """Within which a compensation that was begun has to be settled (S2-12)."""
 _IN_EFFECT = frozenset({ActionState.CONFIRMED, ActionState.PARTIAL, ActionState.ACCEPTED})
-_TO_BEGIN = frozenset(
-    {CompensationState.REGISTERED, CompensationState.DUE, CompensationState.AWAITING_APPROVAL}
-)
 _TONES: Mapping[CompensationState, str] = {
     CompensationState.CONFIRMED: "done",
     CompensationState.SENT: "cur",
@@ -170,13 +167,6 @@ def under_way(facts: RunFacts, clock: Clock) -> UnderWay | None:
     )
 
 
-def held(facts: RunFacts, order: Sequence[str]) -> FreezeFacts | None:
-    """The freeze that keeps the next compensation from beginning; None where none does, or nothing is left to begin."""
-    leading = [_leading(facts.action(step)) for step in order]
-    following = next((one for one in leading if one is not None and one.state in _TO_BEGIN), None)
-    return api.freeze_on(facts, following.tool, compensating=True) if following is not None else None
-
-
 def paused(facts: RunFacts, clock: Clock) -> str:
     """Who paused the compensation and when; "" while nobody has."""
     if facts.paused_at is None:
@@ -218,16 +208,16 @@ def _rung(
     waits: bool,
 ) -> Rung:
     number = numbers.get(action.step)
-    leading = _leading(action)
+    foremost = leading(action)
     left = action.step in left_out or _skipped(action)
-    if number is None or leading is None:
+    if number is None or foremost is None:
         makes_up: Words = _("Left out") if left else _("Nothing to compensate")
         note: Words = _("The effect stays.") if left else _nothing(action)
         made_up, tone = None, "no"
     else:
-        makes_up, tone = leading.tool, _TONES.get(leading.state, "")
-        note = _note(action, leading, clock, number, last=number == len(numbers), waits=waits)
-        made_up = _made_up(leading) if waits else None
+        makes_up, tone = foremost.tool, _TONES.get(foremost.state, "")
+        note = _note(action, foremost, clock, number, last=number == len(numbers), waits=waits)
+        made_up = _made_up(foremost) if waits else None
     return Rung(
         number=action.position,
         step=action.step,
@@ -268,7 +258,7 @@ def _stuck(action: ActionFacts) -> bool:
 
 
 def _skipped(action: ActionFacts) -> bool:
-    made_up = _leading(action)
+    made_up = leading(action)
     return made_up is not None and made_up.state is CompensationState.SKIPPED_BY_OPERATOR
 
 
@@ -285,7 +275,7 @@ _WORST_FIRST = (
 )
 
 
-def _leading(action: ActionFacts) -> CompensationFacts | None:
+def leading(action: ActionFacts) -> CompensationFacts | None:
     """The compensation that speaks for the step: of a call over many the one that needs a look first."""
     found = [unit.compensation for unit in _units(action) if unit.compensation is not None]
     return min(found, key=lambda one: _WORST_FIRST.index(one.state)) if found else None
@@ -354,7 +344,7 @@ def _tries(made_up: CompensationFacts, clock: Clock) -> str:
 
 
 def _stopped(action: ActionFacts, clock: Clock) -> str:
-    made_up = _leading(action)
+    made_up = leading(action)
     if made_up is None:
         return ""
     names = {
@@ -370,12 +360,12 @@ def _stopped(action: ActionFacts, clock: Clock) -> str:
 def _row(action: ActionFacts, clock: Clock) -> Row:
     facts = list(known.of_step(action, clock))
     fact = facts[-1]
-    leading = _leading(action)
-    shown = leading is not None and leading.state is not CompensationState.VOIDED
+    foremost = leading(action)
+    shown = foremost is not None and foremost.state is not CompensationState.VOIDED
     return Row(
         step=action.step,
         forward=_forward(action),
-        back=_made_up(leading) if leading is not None and shown else None,
+        back=_made_up(foremost) if foremost is not None and shown else None,
         now=fact.says,
         more=fact.more,
         source=fact.source,

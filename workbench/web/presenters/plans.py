@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from sagas import api
 from sagas.facts import EntryFacts, FreezeFacts, RunFacts
-from sagas.states import FINAL_RUN_STATES, ActionState, HandoffState, RunState
+from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState, RunState
 from tools.contract import Who
 from workbench import policies
 from workbench.commands import Plan
@@ -33,6 +33,9 @@ from workbench.web.presenters.checks import Check
 from workbench.web.presenters.clock import Clock, span_words
 
 GROUPS = 4
+_TO_BEGIN = frozenset(
+    {CompensationState.REGISTERED, CompensationState.DUE, CompensationState.AWAITING_APPROVAL}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,9 @@ def held_by(plan: Plan, facts: RunFacts) -> FreezeFacts | None:
     """The freeze that keeps a plan from being ordered, or the next call of one that runs from beginning."""
     match state_of(plan, facts):
         case "running" | "paused":
-            return ladder.held(facts, _order(plan))
+            made_up = [ladder.leading(facts.action(step)) for step in _order(plan)]
+            following = next((one for one in made_up if one is not None and one.state in _TO_BEGIN), None)
+            return api.freeze_on(facts, following.tool, compensating=True) if following else None
         case "stopped" | "ended":
             return None
         case _:
