@@ -303,7 +303,8 @@ def test_a_run_that_somebody_holds_keeps_no_other_run_of_a_dead_worker(
     order: dict[str, Any], clock: Clock, fresh_database: str
 ) -> None:
     held, free, owner = start(order), start(order, key="k2"), workers.enrol("dead")
-    assert ledger.claim_run(held.pk, owner) and ledger.claim_run(free.pk, owner)
+    assert ledger.claim_run(held.pk, owner)
+    assert ledger.claim_run(free.pk, owner)
     clock.put_forward(workers.LEASE_S + 1)
 
     with psycopg.connect(fresh_database) as stopped:
