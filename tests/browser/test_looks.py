@@ -13,24 +13,23 @@ from playwright.sync_api import Page, Request, Response, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
+from tests.browser.places import Places
+from tests.conftest import Simulator
 
 PHONE = {"viewport": {"width": 320, "height": 640}}
-PAGES = (
-    *(
-        "/handoffs/",
-        "/handoffs/?group=similar&risk=low",
-        "{case}",
-        "{case}trail/",
-        "/signoffs/",
-        "/runs/",
-        "/freeze/",
-        "/account/",
-        "/help/",
-        "/nowhere/",
+PARTS = {
+    "cases": (
+        *("/handoffs/", "/handoffs/?group=similar&risk=low", "{case}", "{case}trail/"),
+        *("{plan}", "{halfway}", "{closed}"),
     ),
-    *("/workflows/", "/workflows/orders/", "/tools/", "/tools/send_notice/", "/system/", "{run}"),
-    *("/handoffs/bulk/", "{bulk}", "{run}stop/"),
-)
+    "many at once": ("/handoffs/bulk/", "{list}", "{bulk}"),
+    "signoffs and runs": ("/signoffs/", "{sheet}", "/runs/", "{run}", "{run}stop/"),
+    "the rest": (
+        *("/workflows/", "/workflows/orders/", "/tools/", "/tools/send_notice/", "/system/"),
+        *("/freeze/", "/account/", "/help/", "/nowhere/", "/login/"),
+    ),
+}
+"""Every page; see `tests.browser.places` for what stands in braces."""
 EVERY = os.environ.get("AMENDS_LOOKS") == "all"
 """Set by `make looks`: every page in both lights, both languages. A sample otherwise."""
 SAMPLE = (
@@ -42,52 +41,65 @@ SAMPLE = (
     ("maya", "light", "/tools/send_notice/"),
     ("maya", "dark", "/system/"),
     ("maya", "light", "{run}"),
-    ("lin", "dark", "{bulk}"),
+    ("lin", "dark", "{list}"),
+    ("lin", "light", "{bulk}"),
+    ("maya", "dark", "{closed}"),
+    ("lin", "dark", "/login/"),
 )
 WHOLE = tuple(
-    (who, scheme, path) for who in ("maya", "lin") for scheme in ("light", "dark") for path in PAGES
+    (who, scheme, path)
+    for who in ("maya", "lin")
+    for scheme in ("light", "dark")
+    for part in PARTS.values()
+    for path in part
 )
+TONGUES = {"maya": "en-GB", "lin": "zh-CN"}
+"""What a browser asks for before anybody is known: the language of the login page."""
 LIGHT = 150_000
 """Bytes that a page and everything it brings along may weigh."""
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
-def test_b26_no_page_scrolls_sideways_at_320_pixels(
-    open_as: OpenAs, case: str, unknown_notice: RunFacts, frozen_list: str
-) -> None:
-    page = open_as("maya", "/handoffs/", **PHONE)
+@pytest.fixture
+def places(workplace: Simulator) -> Places:
+    return Places(workplace)
+
+
+def leave(page: Page) -> None:
+    """The same page for somebody who has not logged in, which is the login page."""
+    page.context.clear_cookies()
+    page.reload()
+    expect(page.locator("input[name=password]")).to_be_visible()
+
+
+def faults(page: Page) -> list[tuple[str, list[str]]]:
+    """What axe finds wrong on the page as it stands."""
+    found = Axe().run(page, options=RULES).response["violations"]
+    return [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_b26_no_page_scrolls_sideways_at_320_pixels(open_as: OpenAs, places: Places, part: str) -> None:
+    page = open_as("maya", "/help/", **PHONE)
+    base = page.url.removesuffix("/help/")
     wide = []
-    for path in PAGES:
-        page.goto(
-            page.url.partition(
-                "/",
-            )[0]
-            + "//"
-            + page.url.split("/")[2]
-            + path.format(case=case, run=f"/runs/{unknown_notice.ref}/", bulk=frozen_list)
-        )
+    for path in PARTS[part]:
+        page.goto(base + places.address(path))
+        if path == "/login/":
+            leave(page)
         if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             wide.append(path)
     assert wide == []
 
 
 @pytest.mark.parametrize(("who", "scheme", "path"), WHOLE if EVERY else SAMPLE)
-def test_b25_axe_finds_nothing(
-    open_as: OpenAs,
-    case: str,
-    unknown_notice: RunFacts,
-    frozen_list: str,
-    who: str,
-    scheme: str,
-    path: str,
-) -> None:
-    address = path.format(case=case, run=f"/runs/{unknown_notice.ref}/", bulk=frozen_list)
-    page = open_as(who, address, color_scheme=scheme)
+def test_b25_axe_finds_nothing(open_as: OpenAs, places: Places, who: str, scheme: str, path: str) -> None:
+    page = open_as(who, places.address(path), color_scheme=scheme, locale=TONGUES[who])
+    if path == "/login/":
+        leave(page)
     expect(page.get_by_role("main")).to_be_visible()
 
-    found = Axe().run(page, options=RULES).response["violations"]
-
-    assert [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found] == []
+    assert faults(page) == []
 
 
 def test_b29_pages_come_under_a_strict_policy_and_weigh_little(open_as: OpenAs, case: str) -> None:

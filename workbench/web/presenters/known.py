@@ -42,7 +42,12 @@ def is_unknown(action: ActionFacts) -> bool:
 
 def known(facts: RunFacts, clock: Clock) -> tuple[Fact, ...]:
     """What is true now with source and time; what is not known comes last, as questions."""
-    found = [fact for action in steps.told(facts) for fact in of_step(action, clock)]
+    again = steps.repeated(facts)
+    found = [
+        _of_which(fact, action) if fact.question and action.tool in again else fact
+        for action in steps.told(facts)
+        for fact in of_step(action, clock)
+    ]
     return tuple(sorted(_folded(found), key=lambda fact: fact.question))
 
 
@@ -56,6 +61,11 @@ def _folded(found: list[Fact]) -> Iterator[Fact]:
             n = len(more) + 1
             says = ngettext("{says} ({n} step)", "{says} ({n} steps)", n)
             yield replace(first, says=text.say(says, says=first.says, n=n))
+
+
+def _of_which(fact: Fact, action: ActionFacts) -> Fact:
+    """A question that several steps could ask, with the name of the one that does."""
+    return replace(fact, source=text.say("{step} · {source}", step=action.step, source=fact.source))
 
 
 def of_step(action: ActionFacts, clock: Clock) -> Iterator[Fact]:

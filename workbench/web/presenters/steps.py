@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -60,7 +61,9 @@ class Diff:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step. `about` says in words what the tool does; `open` when it needs a look."""
+    """One step. `tool` names the step too where others call the same tool; `about` says in words what it does; `open`
+    when it needs a look.
+    """
 
     number: int
     id: str
@@ -101,7 +104,8 @@ def accounts(facts: RunFacts) -> tuple[Account, ...]:
 
 def steps(facts: RunFacts, clock: Clock) -> tuple[Step, ...]:
     """The steps that are told, in order, replaced generations included."""
-    return tuple(_step(action, clock) for action in _part(facts.actions))
+    again = repeated(facts)
+    return tuple(_step(action, clock, named=action.tool in again) for action in _part(facts.actions))
 
 
 def told(facts: RunFacts) -> tuple[ActionFacts, ...]:
@@ -124,6 +128,12 @@ def _part(actions: tuple[ActionFacts, ...]) -> tuple[ActionFacts, ...]:
     middle, first = (wanted or [front])[0], frozenset(wanted)
     chosen = sorted(range(len(actions)), key=lambda n: (n not in first, abs(n - middle)))[:MOST]
     return tuple(actions[n] for n in sorted(chosen))
+
+
+def repeated(facts: RunFacts) -> frozenset[str]:
+    """The tools that several steps call: a step of one of them is told apart by its own name alone."""
+    calls = Counter(action.tool for action in current(facts))
+    return frozenset(tool for tool, number in calls.items() if number > 1)
 
 
 def summary(facts: RunFacts) -> str:
@@ -162,13 +172,13 @@ def without_secrets(value: Json) -> Json:
     return mask(value)
 
 
-def _step(action: ActionFacts, clock: Clock) -> Step:
+def _step(action: ActionFacts, clock: Clock, *, named: bool) -> Step:
     look = look_of(action)
     confirmed = action.state in {ActionState.CONFIRMED, ActionState.COMPENSATED, ActionState.ACCEPTED}
     return Step(
         number=action.position,
         id=action.step,
-        tool=action.tool,
+        tool=f"{action.tool} · {action.step}" if named else action.tool,
         about=said(action) if confirmed else text.inert(action.contract.texts.title, 160),
         state=look,
         recovery=marks.recovery_of(action.contract),
