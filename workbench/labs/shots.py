@@ -47,9 +47,16 @@ def operator_screens(page: Page) -> Screens:
     if cases:
         first = next(iter(cases.values()))
         page.goto(f"{address(page)}{first}")
-        screens["05-trail"] = f"{first}trail/?show=every"
-        screens["06-run"] = path_of(page.locator(".meta a.plain").get_attribute("href"))
-    return {**screens, **plans(page, cases)}
+        run = path_of(page.locator(".meta a.plain").get_attribute("href"))
+        screens |= {"05-trail": f"{first}trail/?show=every", "06-run": run, "06-run-stop": f"{run}stop/"}
+    return {**screens, **settled(page), **plans(page, cases)}
+
+
+def settled(page: Page) -> Screens:
+    """The last case that somebody closed."""
+    page.goto(f"{address(page)}/handoffs/?view=closed")
+    case = page.locator("tbody .ttl").first
+    return {"02-case-closed": path_of(case.get_attribute("href"))} if case.count() else {}
 
 
 def plans(page: Page, cases: Screens) -> Screens:
@@ -98,13 +105,13 @@ def set_up(page: Page) -> Screens:
 
 
 def approver_screens(page: Page) -> Screens:
-    """What an approver sees: the list, and the first sheet."""
+    """What an approver sees: the list, the first sheet, and what it asks for before it is rejected."""
     screens = {"04-signoffs": "/signoffs/"}
     page.goto(f"{address(page)}/signoffs/")
     sheets = page.locator("main a[href^='/signoffs/']").all()
     addresses = [path_of(sheet.get_attribute("href")) for sheet in sheets]
     found = next((one for one in addresses if one.strip("/").count("/") == 1), None)
-    return {**screens, "04-signoff": found} if found else screens
+    return {**screens, "04-signoff": found, "04-signoff-reject": f"{found}#reject"} if found else screens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,22 +126,27 @@ class Look:
     full: bool = False
     language: str = ""
     """One that its person does not read; put back afterwards."""
+    door: bool = False
+    """Whether the login page is taken too."""
 
 
-def _looks(who: str, screens: Callable[[Page], Screens], *, own: str = "en") -> tuple[Look, ...]:
+def _looks(
+    who: str, screens: Callable[[Page], Screens], *, own: str = "en", door: bool = False
+) -> tuple[Look, ...]:
     """Every look at the screens of one person, whose own language is `own`."""
     in_english, in_chinese = ("", "zh-hans") if own == "en" else ("en", "")
+    given: dict[str, Any] = {"who": who, "screens": screens, "door": door}
     return (
-        Look(who=who, screens=screens, size=DESK, language=in_english),
-        Look(who=who, screens=screens, size=DESK, suffix="-full", full=True, language=in_english),
-        Look(who=who, screens=screens, size=DESK, suffix="-dark", scheme="dark", language=in_english),
-        Look(who=who, screens=screens, size=DESK, suffix="-zh", language=in_chinese),
-        Look(who=who, screens=screens, size=PHONE, suffix="-phone", full=True, language=in_english),
+        Look(**given, size=DESK, language=in_english),
+        Look(**given, size=DESK, suffix="-full", full=True, language=in_english),
+        Look(**given, size=DESK, suffix="-dark", scheme="dark", language=in_english),
+        Look(**given, size=DESK, suffix="-zh", language=in_chinese),
+        Look(**given, size=PHONE, suffix="-phone", full=True, language=in_english),
     )
 
 
 LOOKS = (
-    *_looks("maya", operator_screens),
+    *_looks("maya", operator_screens, door=True),
     *_looks("priya", approver_screens),
     *_looks("lin", lead_screens, own="zh-hans"),
 )
@@ -178,23 +190,25 @@ def take(url: str, folder: Path) -> list[Path]:
         browser = playwright.chromium.launch(args=list(QUIET), chromium_sandbox=os.getuid() != 0, **options)
         known: dict[str, Screens] = {}
         for look in LOOKS:
-            written += _look(browser, url.rstrip("/"), folder, look, known)
+            written += look_at(browser, url.rstrip("/"), folder, look, known)
         browser.close()
     return written
 
 
-def _look(browser: Browser, url: str, folder: Path, look: Look, known: dict[str, Screens]) -> list[Path]:
+def look_at(browser: Browser, url: str, folder: Path, look: Look, known: dict[str, Screens]) -> list[Path]:
     """One look at its screens; `known` keeps what was chosen, so that every look has the same names."""
-    context = browser.new_context(viewport=dict(look.size), color_scheme=look.scheme)  # type: ignore[arg-type]
+    tongue = "zh-CN" if look.suffix == "-zh" else "en-GB"
+    context = browser.new_context(viewport=dict(look.size), color_scheme=look.scheme, locale=tongue)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(f"{url}/login/")
+    door = [_picture(page, folder / f"09-login{look.suffix}.png", look)] if look.door else []
     page.locator("[name=username]").fill(look.who)
     page.locator("[name=password]").fill(f"demo-{look.who}")  # the demo prints these itself
     page.locator("main button").click()
     page.wait_for_url(lambda at: "/login/" not in at)
     own = _read(page, url, look.language) if look.language else ""
     try:
-        return _pictures(page, url, folder, look, known)
+        return door + _pictures(page, url, folder, look, known)
     finally:
         if own:
             _read(page, url, own)
@@ -208,11 +222,17 @@ def _pictures(page: Page, url: str, folder: Path, look: Look, known: dict[str, S
         known[asked] = look.screens(page)
     for name, path in known[asked].items():
         page.goto(f"{url}{path}", wait_until="load")
-        page.evaluate("document.fonts.ready")
-        file = folder / f"{name}{look.suffix}.png"
-        page.screenshot(path=file, full_page=look.full)
-        files.append(file)
+        opener = page.locator(f"[data-dialog='{urlsplit(path).fragment}']:visible")
+        if opener.count():
+            opener.first.click()
+        files.append(_picture(page, folder / f"{name}{look.suffix}.png", look))
     return files
+
+
+def _picture(page: Page, file: Path, look: Look) -> Path:
+    page.evaluate("document.fonts.ready")
+    page.screenshot(path=file, full_page=look.full)
+    return file
 
 
 def _read(page: Page, url: str, language: str) -> str:
