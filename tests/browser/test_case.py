@@ -421,4 +421,3 @@ def test_b21_pages_that_nothing_polls_hear_of_a_freeze_and_of_work_that_stands_s
     with page.expect_response("**/banners/*") as answered:
         page.evaluate(pulse)
     assert answered.value.status == 204
-    assert "setInterval(beat, 8000)" in page.evaluate("fetch('/static/js/amends.js').then(r => r.text())")
