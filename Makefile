@@ -43,8 +43,8 @@ requirements: install  ## the table of requirements and the tests that prove the
 	@$(PY) manage.py requirements
 
 .PHONY: looks
-looks: install  ## accessibility of every page, in both lights and both languages
-	@exec env AMENDS_LOOKS=all $(PY) -m pytest tests/browser/test_looks.py
+looks: install  ## accessibility of every page, in both lights and both languages, and how narrow it may get
+	@exec env AMENDS_LOOKS=all $(PY) -m pytest tests/browser -k "b25 or b26"
 
 .PHONY: shots
 shots: install  ## pictures of every screen of a running demo: URL=http://... INTO=folder
@@ -90,6 +90,11 @@ soak: install  ## many runs that fail at a random step, each held against the wo
 .PHONY: long-run
 long-run: install  ## a run of 10,000 steps: whether the last one costs what the first did
 	@exec $(PY) manage.py bench long-run $(ARGS)
+
+STEPS ?= 1000
+.PHONY: pages
+pages: install  ## how long 200 cases in the queue and the pages of a long run take, and what they weigh: STEPS
+	@exec $(PY) manage.py bench pages --steps $(STEPS) $(ARGS)
 
 .PHONY: chaos-mutants
 chaos-mutants: install  ## known bugs are put into the product one by one; each must be found: ARGS="--only NAME"
