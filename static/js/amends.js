@@ -39,8 +39,24 @@ function mark(alive) {
   live.textContent = (alive ? live.dataset.on : live.dataset.off).replace("{time}", checked);
 }
 
-const hasDraft = () => all("#run textarea, #run input:not([type=hidden])").some((field) =>
-  field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : field.value.trim());
+// Whether a field holds something else than the server gave it.
+function touched(field) {
+  if (field.matches("select")) return !field.options[field.selectedIndex]?.defaultSelected && (field.selectedIndex > 0 || Boolean($("[selected]", field)));
+  return ["checkbox", "radio"].includes(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+}
+// A choice that came with the page (whom a link hands the case to) is as much a draft as one that was made on it.
+const isDraft = (field) => field.matches("[type=checkbox], [type=radio]") ? touched(field)
+  : field.matches("select") ? field.selectedIndex > 0 || touched(field) : field.value.trim();
+const hasDraft = () => all("#run textarea, #run select, #run input:not([type=hidden]), #reject textarea").some(isDraft);
+
+// News leaves alone what somebody is at: what they wrote, picked or opened stays as they left it.
+let news = false;
+Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element, change) => {
+  if (!news) return true;
+  if (name === "open") return change !== "remove" || !element.matches("details[id]");
+  const field = ["value", "checked", "selected"].includes(name) && element.closest("textarea, select, input:not([type=radio])");
+  return !field || !touched(field);
+};
 
 body.addEventListener("htmx:configRequest", (event) => {
   if (event.target !== poll) return;
@@ -57,9 +73,6 @@ body.addEventListener("htmx:configRequest", (event) => {
   });
 });
 body.addEventListener("htmx:afterRequest", (event) => {
-  // To htmx every answer that it swaps in is a success; what was refused was not sent.
-  const taken = event.detail.successful && event.detail.xhr?.status < 400;
-  if (taken && event.detail.requestConfig?.verb === "post") forget(event.detail.requestConfig.elt);
   if (event.target !== poll) return;
   if (event.detail.xhr?.status === 286) ticking = clearInterval(ticking);  // nothing further comes of it
   const stamp = event.detail.xhr?.getResponseHeader("X-Checked");
@@ -72,9 +85,10 @@ body.addEventListener("htmx:afterRequest", (event) => {
 // --- Drafts: what was written survives a reload, a refusal and a poll, until it was sent ------------------------
 // They are one person's: a logout drops them in every tab, and whoever logs in next finds none of another's.
 
-const drafts = "#run textarea, #again textarea, #comment, #withdraw textarea";
+const drafts = "main form[method=post] textarea";
 const me = `draft:${body.dataset.who}:`;
-const draftOf = (field) => `${me}${location.pathname}:${field.form?.elements.verb?.value ?? ""}.${field.form?.elements.step?.value ?? ""}:${field.name}`;
+const actOf = (form) => `${form.elements.verb?.value ?? form.getAttribute("action")}.${form.elements.step?.value ?? ""}`;
+const draftOf = (field) => `${me}${location.pathname}:${actOf(field.form)}:${field.name}`;
 const keep = (field) => { if (field.value.trim()) sessionStorage.setItem(draftOf(field), field.value); else sessionStorage.removeItem(draftOf(field)); };
 const forget = (form) => all("textarea", form.closest("form") ?? form).forEach((field) => sessionStorage.removeItem(draftOf(field)));
 const recall = () => all(drafts).forEach((field) => { if (!field.value) field.value = sessionStorage.getItem(draftOf(field)) ?? ""; });
@@ -86,6 +100,7 @@ const drop = (but = "") => Object.keys(sessionStorage)
 const logouts = new BroadcastChannel("logout");
 logouts.onmessage = () => drop();
 body.addEventListener("submit", (event) => {
+  if (!event.defaultPrevented) forget(event.target);  // the page that comes back holds what was refused
   if (!event.target.matches("[data-logout]")) return;
   drop();
   logouts.postMessage("");
@@ -97,21 +112,26 @@ if (body.dataset.who) drop(me);
 let focused = "";
 let opened = new Set();
 body.addEventListener("htmx:beforeSwap", (event) => {
+  news = event.detail.requestConfig?.elt === poll;
   focused = document.activeElement?.id ?? "";
   opened = new Set(all("details[open]").map((one) => one.id).filter(Boolean));
-  const target = event.detail.target;
-  target?.setAttribute("aria-busy", "true");
+  // To htmx every answer that it swaps in is a success; what was refused was not sent. Before the swap, because a morph
+  // may move a field into another form.
+  if (event.detail.requestConfig?.verb === "post" && event.detail.xhr.status < 400) forget(event.detail.requestConfig.elt);
+  event.detail.target?.setAttribute("aria-busy", "true");
 });
 body.addEventListener("htmx:afterSettle", (event) => {
   all("[aria-busy]").forEach((one) => one.removeAttribute("aria-busy"));
-  if (event.detail.target?.id === "case-body") all("details[id]").forEach((one) => { one.open ||= opened.has(one.id); });
-  wake();
   const mine = event.detail.requestConfig?.elt !== poll;
+  if (!mine || event.detail.target?.id === "case-body") all("details[id]").forEach((one) => { one.open ||= opened.has(one.id); });
+  wake();
   const result = $("#result");
   if (mine) reveal(event.detail.target?.id);
   if (mine && result && !["preview", "stops"].includes(event.detail.target?.id)) return result.focus();
   if (document.activeElement === body || !document.activeElement) {
-    (focused && document.getElementById(focused) || $("tr.cur .ttl") || $("#go button") || $("#decide [data-key]") || $("#main"))?.focus({ preventScroll: true });
+    const stops = [focused && document.getElementById(focused), $("tr.cur .ttl"), $("#go button"), $("#decide [data-key]"), $("#main")].filter(Boolean);
+    // What is hidden or switched off takes no focus: the next one gets it.
+    stops.find((one) => { one.focus({ preventScroll: true }); return document.activeElement === one; });
   }
 });
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows
 from tests.integration.workbench.bulking import REASON, Lead, attempts, cases, go_through, look
 from tests.integration.workbench.conftest import REFUSED
@@ -76,6 +76,30 @@ def test_b16_the_first_two_stop_the_rest_when_one_is_not_verified(
     expect(page.locator("#bulk-why")).to_contain_text("was not verified. Nothing else was sent.")
     expect(page.locator("#bulk-body")).to_contain_text("2 not done, 1 untouched.")
     assert attempts(three[2]) == 1
+
+
+def test_news_leaves_the_form_alone_that_pauses_it(
+    open_as: OpenAs, three: list[RunFacts], clock_of_tests: Clock
+) -> None:
+    ref = Lead().freeze("retry", three)
+    page = open_as("lin", f"/handoffs/bulk/{ref}/")
+    start(page, "3")
+    expect(page.locator("#bulk-progress")).to_have_js_property("value", 0)
+
+    page.locator("#bulk-hold summary").click()
+    page.locator("#f-reason").fill(REASON)
+    look()
+    for one in three[:2]:
+        flows.drive_until_still(one.ref)
+    clock_of_tests.put_forward(2)
+    look()
+
+    expect(page.locator("#bulk-progress")).to_have_js_property("value", 2)
+    expect(page.locator("#f-reason")).to_be_focused()
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.locator("#bulk-body")).to_contain_text("Paused at")
+    expect(page.locator("#f-reason")).to_have_value("")
 
 
 def test_the_whole_way_without_javascript(open_as: OpenAs, three: list[RunFacts]) -> None:

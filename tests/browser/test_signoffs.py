@@ -169,6 +169,21 @@ def test_b18_the_digest_is_the_stored_one_and_a_withdrawn_request_takes_no_signa
     assert state(asked) is PermitState.WITHDRAWN
 
 
+def test_news_leaves_a_reason_to_reject_alone(open_as: OpenAs, asked: SignoffFacts) -> None:
+    page = open_as("priya", sheet(asked))
+    page.get_by_role("link", name="Reject…").first.click()
+    dialog = page.get_by_role("dialog", name="Reject this request")
+    dialog.get_by_role("textbox").fill("not now")
+
+    assert asked.run.handoff is not None
+    assert Desk("lin").run("withdraw_signoff", asked.run.handoff.ref, "w-1", reason=NOTE).accepted
+    tick(page)
+
+    expect(page.locator("#pill")).to_contain_text("Something has changed")
+    expect(dialog.get_by_role("textbox")).to_have_value("not now")
+    expect(dialog.get_by_role("textbox")).to_be_focused()
+
+
 @pytest.mark.requirement("S0-35")
 @pytest.mark.parametrize("script", [True, False])
 def test_b10_b27_an_old_login_is_asked_who_it_is_and_the_note_is_kept(
