@@ -19,6 +19,12 @@ def inert(value: object, longest: int = text.LONGEST) -> SafeString:
     return text.inert(value, longest)
 
 
+@register.filter
+def plain(value: object, longest: int = text.LONGEST) -> str:
+    """Untrusted text without any markup of ours, for where none may stand: the title of a page."""
+    return text.plain(value, longest)
+
+
 register.simple_tag(draw.icon)
 register.simple_tag(draw.mark)
 register.simple_tag(draw.strip)

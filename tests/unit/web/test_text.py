@@ -28,6 +28,11 @@ def test_what_cannot_be_seen_is_made_visible(char: str, shown: str) -> None:
     assert text.inert(f"a{char}b") == f'a<span class="vis">{shown}</span>b'
 
 
+def test_a_title_shows_what_cannot_be_seen_without_markup_of_ours() -> None:
+    assert text.plain("<b>a\x1b[31m\u202eb", 12) == "<b>a‹ESC›[31m‹U+202E›b"
+    assert text.plain("x" * 13, 12) == "x" * 12 + "…"
+
+
 def test_markup_stays_text() -> None:
     assert text.inert("<b onclick='x'>&\"") == "&lt;b onclick=&#x27;x&#x27;&gt;&amp;&quot;"
 

@@ -36,6 +36,13 @@ def inert(value: object, longest: int = LONGEST) -> SafeString:
     return format_html('{}… <span class="cutoff">{}</span>', shown, words)
 
 
+def plain(value: object, longest: int) -> str:
+    """`value` for where no markup may stand: the same characters made visible, as text, and cut; not yet escaped."""
+    chars = str(value)
+    shown = "".join(f"‹{name}›" if (name := _unseen(char)) else char for char in chars[:longest])
+    return shown if len(chars) <= longest else f"{shown}…"
+
+
 def say(template: object, **parts: object) -> SafeString:
     """A sentence of ours filled with parts that may be anybody's: the parts are made inert first."""
     if not parts:
@@ -75,9 +82,13 @@ def _visible(char: str) -> str:
             return "\n"
         case "\t":
             return "  "
-    if char.isprintable() and char not in _BLANKS:
-        return char
-    if char in _BLANKS or unicodedata.category(char) in _HIDDEN:
-        name = _NAMES.get(char) or f"U+{ord(char):04X}"
-        return f'<span class="vis">{name}</span>'
-    return char
+    name = _unseen(char)
+    return f'<span class="vis">{name}</span>' if name else char
+
+
+def _unseen(char: str) -> str:
+    """The name of a character that cannot be seen, "" for any other."""
+    if char in "\n\t" or (char.isprintable() and char not in _BLANKS):
+        return ""
+    hidden = char in _BLANKS or unicodedata.category(char) in _HIDDEN
+    return (_NAMES.get(char) or f"U+{ord(char):04X}") if hidden else ""
