@@ -8,10 +8,13 @@ from playwright.sync_api import expect
 
 from sagas import api
 from sagas.facts import RunFacts
+from sagas.states import PermitState
 from tests.browser.conftest import OpenAs, now_open, ref_in
 from tests.browser.test_case import tick
-from tests.integration.workbench import flows
-from tests.integration.workbench.conftest import ref_of
+from tests.conftest import Simulator
+from tests.integration.workbench import flows, signing
+from tests.integration.workbench.conftest import REFUSED, ref_of
+from workbench.models import User
 
 NOTE = "I have the carrier on the phone."
 PLAIN: dict[str, Any] = {"java_script_enabled": False}
@@ -43,6 +46,41 @@ def test_whoever_reads_along_asks_for_the_case_and_the_holder_hands_it_over(
 
     tick(other)
     expect(other.locator("#holder")).to_contain_text("Yours since")
+
+
+def test_a_lead_takes_a_case_over_and_nobody_else_is_offered_it(open_as: OpenAs, refused_case: str) -> None:
+    assert flows.Desk("maya").run("claim", ref_in(refused_case), "c-1").accepted
+    User.objects.filter(username="lin").update(language="en")
+    other, lead = open_as("jonas", refused_case), open_as("lin", refused_case)
+    expect(other.locator("#holder")).to_contain_text("Maya Okafor since")
+    expect(other.get_by_role("button", name="Take over")).to_have_count(0)
+
+    lead.get_by_role("button", name="Take over").click()
+
+    expect(lead.locator("#holder")).to_contain_text("Yours since")
+    tick(other)
+    expect(other.locator("#holder")).to_contain_text("Lin Qing since")
+
+
+def test_whoever_asked_for_a_signature_withdraws_it_on_the_case_with_a_reason(
+    open_as: OpenAs, workplace: Simulator
+) -> None:
+    signing.publish()
+    workplace.plan(REFUSED)
+    asked = signing.asked_by("maya")
+    assert asked.run.handoff is not None
+    page = open_as("maya", f"/handoffs/{asked.run.handoff.ref}/")
+
+    page.get_by_text("Withdraw…").click()
+    page.locator("#withdraw #f-reason").fill("too short")
+    page.get_by_role("button", name="Withdraw the request").click()
+    expect(page.locator("#result")).to_contain_text("Nothing was sent. 1 thing to fix:")
+    expect(page.locator("#withdraw #f-reason")).to_have_value("too short")
+    page.locator("#withdraw #f-reason").fill(NOTE)
+    page.get_by_role("button", name="Withdraw the request").click()
+
+    expect(page.locator("#result")).to_contain_text("Withdrawn at")
+    assert api.signoff_facts(asked.permit.ref).permit.state is PermitState.WITHDRAWN
 
 
 def test_the_queue_says_who_asks_for_a_case(open_as: OpenAs, refused_case: str) -> None:
