@@ -54,8 +54,11 @@ let news = false;
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element, change) => {
   if (!news) return true;
   if (name === "open") return change !== "remove" || !element.matches("details[id]");
-  const field = ["value", "checked", "selected"].includes(name) && element.closest("textarea, select, input:not([type=radio])");
-  return !field || !touched(field);
+  const field = element.closest("textarea, select, input:not([type=radio])");
+  if (!field) return true;
+  // What a tick stands for may change under it (the version of a case); that it is set may not.
+  const theirs = field.matches("[type=checkbox]") ? "checked" : field.matches("select") ? "selected" : "value";
+  return name !== theirs || !touched(field);
 };
 
 body.addEventListener("htmx:configRequest", (event) => {
