@@ -16,13 +16,10 @@ import structlog
 from django.db import DatabaseError, close_old_connections, connection
 
 from sagas import alarms, faultpoints, gates, reconcile
-from sagas.entries import engine
 from sagas.executor import Drain
-from sagas.ledger import alerts, ears, quarantine, workers
-from sagas.ledger.desk import Desk, opened
-from sagas.models import Handoff
+from sagas.ledger import alerts, claims, ears, quarantine, workers
+from sagas.ledger.desk import opened
 from sagas.relay import ring
-from sagas.states import HandoffState
 from sagas.tx import durable, held_up
 
 log = structlog.get_logger(__name__)
@@ -81,28 +78,13 @@ def _release_lapsed(run_id: int) -> int:
     with durable(), opened(run_id) as desk:
         faultpoints.mark("sweep", run=desk.run.ref)
         for row in desk.handoffs:
-            if row.state == HandoffState.CLAIMED and row.claim_until and row.claim_until <= desk.now:
-                _let_go(desk, row)
+            if claims.has_lapsed(desk, row):
+                claims.let_go(desk, row)
                 released += 1
         if released:
             desk.due_at = desk.run.due_at
             desk.close(release=False)
     return released
-
-
-def _let_go(desk: Desk, row: Handoff) -> None:
-    desk.move(
-        row,
-        "release",
-        HandoffState.OPEN,
-        actor=engine("planner"),
-        reason="the claim lapsed",
-        after={"held_by": row.claimed_by_name},
-        claimed_by="",
-        claimed_by_name="",
-        claimed_at=None,
-        claim_until=None,
-    )
 
 
 def speak_up() -> int:

@@ -13,7 +13,7 @@ from sagas.edits import changed, edited
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import ActionFacts, Actor, Looked, Obstacle, RunFacts, SignoffFacts
 from sagas.leaving import can_be_left_out, failed_compensations, tried
-from sagas.ledger import alerts, approvals, batch, compensate, evidence, followups, proposals, settle
+from sagas.ledger import alerts, approvals, batch, claims, compensate, evidence, followups, proposals, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import TRIED_AGAIN, Desk, this_transaction
 from sagas.ledger.evidence import Proof
@@ -59,6 +59,8 @@ class CommandDesk:
             desk.set(handoff, claim_until=until)
             desk.say("human.handoff.claimed", actor=actor, aside=True, after={"until": until.isoformat()})
             return
+        if claims.has_lapsed(desk, handoff):
+            claims.let_go(desk, handoff)
         taking_over = handoff.state == HandoffState.CLAIMED
         desk.move(
             handoff,
@@ -440,10 +442,12 @@ class CommandDesk:
 
         Those of the steps in `leave_out` are given up first, for the reason `why`: their effects are accepted and count
         as left (decision record 0019). Something has to remain to be compensated. `steps`, where given, names all the
-        others: a step that nobody named and nobody left out would be compensated after them all the same.
+        others: a step that nobody named and nobody left out would be compensated after them all the same. On the way
+        back that has been ordered, and the step where it stopped may be named alone.
         """
         self._must("compensate")
-        if steps and set(steps) != {unit.step for unit in to_compensate(self.facts)} - set(leave_out):
+        named = set(steps) if self.facts.direction is Direction.FORWARD else set()
+        if named and named != {unit.step for unit in to_compensate(self.facts)} - set(leave_out):
             sentence = "All that took effect is compensated, last step first. What is to stay is left out, with a reason."
             raise NotAllowed(Obstacle(code="not_all", sentence=sentence, fields=(("steps", sentence),)))
         for action in self._left_out(leave_out):

@@ -20,7 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 from sagas.facts import RunFacts
 from tests.conftest import Simulator
 from tests.integration.web.test_cost import copies
-from tests.integration.workbench import bulking, flows
+from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import (
     closed_case,
     ref_of,
@@ -122,12 +122,6 @@ def case(unknown_notice: RunFacts) -> str:
 def refused_case(rejected_notice: RunFacts) -> str:
     """The address of a case whose notice was refused."""
     return f"/handoffs/{ref_of(rejected_notice)}/"
-
-
-@pytest.fixture
-def frozen_list(unknown_notice: RunFacts) -> str:
-    """The address of a list of cases that was frozen and not started."""
-    return f"/handoffs/bulk/{bulking.Lead().freeze('query_status', [unknown_notice])}/"
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def test_a_compensation_that_cannot_succeed_is_tried_a_bounded_number_of_times_a
 
     # The credential is renewed and a person says so: the rest runs on by itself, in order.
     scene.simulator.plan({"tool": "withdraw_file", "mode": "ok"})
-    order_by_person(facts, "c-1", lambda desk: desk.compensate())
+    order_by_person(facts, "c-1", lambda desk: desk.compensate(("file_customer",)))
     scene.settle()
     facts = scene.facts(9_200_031)
     assert facts.state is RunState.COMPENSATED

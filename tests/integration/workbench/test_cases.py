@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sagas import api
-from sagas.facts import RunFacts
+from sagas.facts import ActorKind, RunFacts
 from sagas.states import ActionState, RunState
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
@@ -46,6 +46,9 @@ def test_two_people_on_one_case_a_claim_is_a_courtesy_with_a_deadline(
     assert flows.drive_until_still(rejected_notice.ref).state is RunState.COMPENSATED
     assert (effects(workplace, "cancel_shipment"), effects(workplace, "release_stock")) == (1, 1)
     assert effects(workplace, "send_notice") == 0
+    # No sweep was there: who claimed next put the end of the first claim on record, in the engine's name.
+    released = [one for one in api.entries(rejected_notice.ref) if one.name == "human.handoff.released"]
+    assert [(one.actor_kind, one.after["held_by"]) for one in released] == [(ActorKind.SYSTEM, "Maya Okafor")]
 
 
 def test_a_second_retry_is_not_dropped(rejected_notice: RunFacts, workplace: Simulator) -> None:
