@@ -15,8 +15,8 @@ demo:  ## the product on this machine, until Ctrl-C; ARGS=--check proves it and 
 	@exec $(PY) -m workbench.labs.demo $(ARGS)
 
 .PHONY: test
-test: install  ## the whole suite on three workers, each with servers of its own; ARGS go to pytest
-	@exec $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+test: install  ## the whole suite on two workers, each with servers of its own; ARGS go to pytest
+	@exec $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: check
 check: install  ## lint, types, import law, generated documents, locks

@@ -297,15 +297,14 @@ def _next_due() -> float:
 def test_a_flood_of_one_workflow_makes_another_wait_for_its_turn_and_no_longer(
     scene: Stage, clock: Clock
 ) -> None:
-    # A turn in twenty seconds: none comes by itself while the runs ask, however slow the machine is.
-    flood, quiet = one_step("slow_tool", per_second=0.05), one_step("slow_tool_too", per_second=0.05)
+    flood, quiet = one_step("slow_tool", per_second=0.5), one_step("slow_tool_too", per_second=0.5)
     start(flood, *range(8))
     ask(scene, 8)
     start(quiet, 1, 2)
     ask(scene, 2)
     order_of_turns = []
     for _ in range(5):
-        clock.put_forward(20.0)
+        clock.put_forward(2.0)
         before = set(Turn.objects.exclude(go_at=None).values_list("pk", flat=True))
         gates.hand_out(TOOL)
         (turn,) = Turn.objects.exclude(go_at=None).exclude(pk__in=before)
