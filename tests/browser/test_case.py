@@ -273,6 +273,17 @@ def test_news_around_a_draft_leaves_the_draft_alone(open_as: OpenAs, refused_cas
     expect(page.locator("#f-reason")).to_be_focused()
 
 
+def test_an_action_works_from_the_moment_it_is_seen(open_as: OpenAs, refused_case: str) -> None:
+    page = open_as("maya", refused_case)
+    page.evaluate("""document.body.addEventListener("htmx:afterSwap", () => queueMicrotask(
+        () => document.getElementById("a-escalate").click()), { once: true })""")
+
+    page.locator("[data-verb=claim]").click()
+
+    expect(page.locator("#holder")).to_contain_text("Yours since")
+    now_open(page, "escalate")
+
+
 def test_b14_an_action_after_losing_the_claim_is_refused(open_as: OpenAs, refused_case: str) -> None:
     page = open_as("maya", refused_case)
     page.locator("[data-verb=claim]").click()

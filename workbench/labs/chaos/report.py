@@ -23,6 +23,9 @@ LEAST_OK = 0.9
 WORKER_S, BROKER_S, FOUND_S, COMPENSATION_S = 8.0, 10.0, 15.0, 1.0
 """Limits: p99 after a killed worker, p99 after an emptied broker, p99 until it is found, mean of a compensation."""
 
+SLOWEST = 8
+"""So many recoveries that took long are told with their story."""
+
 LEAST_CASES = 100
 """A 99th percentile of fewer cases is a maximum: it is told and not judged. Of a mean a fifth of that is enough."""
 
@@ -150,6 +153,8 @@ class Report:
         ends = Counter(row["state"] for row in self.histories.snapshot["run"])
         yield "runs " + ", ".join(f"{state} {ends[state]}" for state in sorted(ends))
         yield "seconds " + ", ".join(f"{name} {value}" for name, value in self.recovery().items())
+        slowest = sorted(self.figures.slow, key=lambda one: one.taken_s, reverse=True)
+        yield from (f"slow: {one}" for one in slowest[:SLOWEST])
 
     def verdict(self) -> str:
         """The verdict line."""

@@ -124,6 +124,7 @@ class Soak:
             if now >= freeze:
                 freeze = now + FREEZE_EVERY_S
                 if self._lead.freeze():
+                    self._watch.struck("freeze")
                     self._striker.after(FREEZE_S, self._thaw)
             if now >= tell:
                 tell = now + TELL_EVERY_S
@@ -133,6 +134,7 @@ class Soak:
     def _thaw(self) -> None:
         """Lift the freeze, however long the database is away: nobody could go on with what it held back."""
         if self._lead.unfreeze():
+            self._watch.struck("freeze lifted")
             self._watch.covers_all()
         else:
             self._striker.after(0.5, self._thaw)

@@ -42,6 +42,7 @@ class Striker:
             fault = heapq.heappop(self._waiting)
             if self._carry_out(fault):
                 self.done[fault.kind] += 1
+                self._watch.struck(fault.kind)
             else:
                 heapq.heappush(self._waiting, replace(fault, at=elapsed + PUT_OFF_S))
             self._pending()
@@ -90,6 +91,7 @@ class Striker:
 
     def _database_back(self) -> None:
         self._arena.start_database()
+        self._watch.struck("database back")
         self._down.discard("database")
         self._watch.covers_all()
 
@@ -104,6 +106,7 @@ class Striker:
 
     def _broker_back(self) -> None:
         self._arena.start_broker()
+        self._watch.struck("broker back")
         self._down.discard("broker")
         self._watch.covers_all()
 
@@ -158,6 +161,7 @@ class Striker:
     def _wake(self, name: str) -> None:
         self._arena.wake(name)
         self._down.discard(name)
+        self._watch.struck("pause over")
 
     def _pick(self, fault: Fault, kind: str) -> str:
         names = self._arena.names(kind)

@@ -14,6 +14,8 @@ from typing import Any, LiteralString
 import psycopg
 
 POLL_S = 0.2
+SLOW_S = 6.0
+"""A recovery that takes so long is told with its story."""
 _OWNED = """
 SELECT r.id, r.fence, r.owner FROM sagas_run r JOIN sagas_worker w ON w.id = r.owner
 WHERE w.ended_at IS NULL AND split_part(w.place, ':', 2)::int = ANY(%s)
@@ -33,13 +35,33 @@ class _Case:
     owner: str
     since: float
     found: bool = False
+    found_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A recovery that took long: the run, when its owner was found dead and when it was taken, and what was struck.
+
+    Seconds count from the last fault that covers the run; `struck` are the faults since five seconds before it.
+    """
+
+    run: int
+    found_s: float | None
+    taken_s: float
+    struck: tuple[tuple[float, str], ...]
+
+    def __str__(self) -> str:
+        found = "not found dead" if self.found_s is None else f"found after {self.found_s:.1f} s"
+        struck = ", ".join(f"{kind} {at:+.1f}" for at, kind in self.struck)
+        return f"run {self.run}: {found}, taken after {self.taken_s:.1f} s; struck: {struck}"
 
 
 @dataclass
 class Figures:
-    """Seconds, a list for each thing measured."""
+    """Seconds, a list for each thing measured; the slowest recoveries with what happened around them."""
 
     worker: list[float] = field(default_factory=list)
+    slow: list[Slow] = field(default_factory=list)
     found: list[float] = field(default_factory=list)
     broker: list[float] = field(default_factory=list)
 
@@ -53,8 +75,13 @@ class Watch:
         self._held: list[_Case] = []
         self._forgotten: list[_Case] = []
         self._own = threading.local()
+        self._struck: list[tuple[float, str]] = []
         self.figures = Figures()
         self.stopping = threading.Event()
+
+    def struck(self, kind: str) -> None:
+        """A fault has just been carried out, or is over: kept for the story of what took long."""
+        self._struck.append((time.monotonic(), kind))
 
     def killed(self, pids: Iterable[int]) -> None:
         """These processes have just ended, or been stopped for long; what they held counts from now."""
@@ -100,11 +127,18 @@ class Watch:
             for case in self._held:
                 if case.run in seen and not case.found and seen[case.run][2] != case.owner:
                     case.found = True
-                    self.figures.found.append(now - case.since)
+                    case.found_s = now - case.since
+                    self.figures.found.append(case.found_s)
             for cases, into in ((self._held, self.figures.worker), (self._forgotten, self.figures.broker)):
                 done = [case for case in cases if case.run in seen and _resumed(case, seen[case.run])]
                 into += [now - case.since for case in done]
+                if cases is self._held:
+                    self.figures.slow += [self._told(case, now) for case in done if now - case.since >= SLOW_S]
                 cases[:] = [case for case in cases if case not in done]
+
+    def _told(self, case: _Case, now: float) -> Slow:
+        struck = tuple((at - case.since, kind) for at, kind in self._struck if case.since - 5 <= at <= now)
+        return Slow(run=case.run, found_s=case.found_s, taken_s=now - case.since, struck=struck)
 
     def _add(self, cases: list[_Case], rows: Sequence[tuple[int, int, str]]) -> None:
         now = time.monotonic()
