@@ -133,7 +133,9 @@ class Watch:
                 done = [case for case in cases if case.run in seen and _resumed(case, seen[case.run])]
                 into += [now - case.since for case in done]
                 if cases is self._held:
-                    self.figures.slow += [self._told(case, now) for case in done if now - case.since >= SLOW_S]
+                    self.figures.slow += [
+                        self._told(case, now) for case in done if now - case.since >= SLOW_S
+                    ]
                 cases[:] = [case for case in cases if case not in done]
 
     def _told(self, case: _Case, now: float) -> Slow:
