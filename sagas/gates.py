@@ -19,7 +19,7 @@ from sagas.errors import NotFound
 from sagas.facts import Actor, GateFacts
 from sagas.models import Gate
 from sagas.orders import Heard, Queue, Queued
-from sagas.tx import durable
+from sagas.tx import durable, soon
 from tools.contract import Contract, Json
 from tools.outcome import Observation, Outcome, OutcomeKind, classify
 
@@ -71,7 +71,7 @@ def hand_out(tool: str | None = None) -> int:
 
 
 def _hand_out_alone(tool: str) -> int:
-    with durable():
+    with durable(), soon():
         gate = Gate.objects.select_for_update().filter(tool=tool).first()
         if gate is None or gate.paused_at is not None:
             return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -20,7 +20,7 @@ from sagas.executor import Drain
 from sagas.ledger import alerts, claims, ears, quarantine, workers
 from sagas.ledger.desk import opened
 from sagas.relay import ring
-from sagas.tx import durable, held_up
+from sagas.tx import durable, held_up, soon
 
 log = structlog.get_logger(__name__)
 
@@ -70,12 +70,12 @@ def release_lapsed_claims() -> int:
             "SELECT run_id FROM sagas_handoff WHERE state = 'claimed' AND claim_until <= now_() ORDER BY run_id LIMIT 100"
         )
         run_ids = [row[0] for row in cursor.fetchall()]
-    return sum(_release_lapsed(run_id) for run_id in run_ids)
+    return sum(_each(run_ids, _release_lapsed, "claim.not_released"))
 
 
 def _release_lapsed(run_id: int) -> int:
     released = 0
-    with durable(), opened(run_id) as desk:
+    with durable(), soon(), opened(run_id) as desk:
         faultpoints.mark("sweep", run=desk.run.ref)
         for row in desk.handoffs:
             if claims.has_lapsed(desk, row):
@@ -88,16 +88,21 @@ def _release_lapsed(run_id: int) -> int:
 
 
 def speak_up() -> int:
-    """Leave the reminders and escalations that are due; returns how many. A run that cannot be told keeps no other."""
-    said = 0
-    for run_id in alerts.due():
+    """Leave the reminders and escalations that are due; returns how many."""
+    return sum(_each(alerts.due(), alerts.speak_up, "handoff.not_alerted"))
+
+
+def _each(run_ids: Iterable[int], do: Callable[[int], int], complaint: str) -> Iterator[int]:
+    """Do it for each of these runs. One that is held up, or is broken, keeps no other."""
+    for run_id in run_ids:
         try:
-            said += alerts.speak_up(run_id)
-        except DatabaseError:
-            raise
+            yield do(run_id)
+        except DatabaseError as error:
+            if not held_up(error):
+                raise
+            log.info("run.held", run_id=run_id)
         except Exception:
-            log.exception("handoff.not_alerted", run_id=run_id)
-    return said
+            log.exception(complaint, run_id=run_id)
 
 
 type Errand = Callable[[Callable[[], bool]], None]
@@ -132,10 +137,7 @@ class Sweep:
         while not self._told and not self.stopping.wait(TICK_S):
             try:
                 self.tick()
-            except DatabaseError as error:
-                if held_up(error):
-                    log.info("sweep.held_up")
-                    continue
+            except DatabaseError:
                 log.warning("sweep.no_database")
                 self._recovery.contact_lost()
                 connection.close()
@@ -150,12 +152,15 @@ class Sweep:
         connection.close()
 
     def tick(self) -> None:
-        """One look: the dead, the lapsed, whose turn it is, the due."""
+        """One look: the dead, the lapsed, whose turn it is, the due. What is held up keeps nothing else."""
         close_old_connections()
-        self._recovery.look()
-        release_lapsed_claims()
-        speak_up()
-        gates.hand_out()
+        for look in (self._recovery.look, release_lapsed_claims, speak_up, gates.hand_out):
+            try:
+                look()
+            except DatabaseError as error:
+                if not held_up(error):
+                    raise
+                log.info("sweep.held_up", by=look.__name__)
         if workers.anything_due():
             self._ring()
         self._canary()

@@ -41,10 +41,13 @@ def durable() -> Iterator[None]:
 
 
 @contextmanager
-def soon(within: str) -> Iterator[None]:
-    """In this transaction wait for no lock longer than `within`, a time as PostgreSQL writes it."""
+def soon() -> Iterator[None]:
+    """In this transaction wait for no lock longer than half a second: whoever looks again and again comes back.
+
+    A process that was stopped in the middle of a transaction holds its locks for seconds, and keeps nothing else.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [within])
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", ["500ms"])
     yield
 
 

@@ -13,7 +13,7 @@ from sagas.facts import Actor
 from sagas.ledger.desk import Desk, opened, this_transaction
 from sagas.models import Handoff
 from sagas.states import HandoffState
-from sagas.tx import durable
+from sagas.tx import durable, soon
 
 _AT_ONCE = 100
 
@@ -30,7 +30,7 @@ def due() -> list[int]:
 def speak_up(run_id: int) -> int:
     """Leave what is due for a run's handoffs as entries; returns how many. Two processes at once leave each once."""
     said = 0
-    with durable(), opened(run_id) as desk:
+    with durable(), soon(), opened(run_id) as desk:
         for row in desk.handoffs:
             while (
                 row.state != HandoffState.RESOLVED and row.alert_at is not None and row.alert_at <= desk.now

@@ -26,9 +26,6 @@ LEASE_S = 3.5
 """Seconds a lease runs. How long a call takes has nothing to do with it. What a killed worker held is found once it has
 run out and is taken two seconds later at the latest, by the sweep: eight seconds in all leave room for a busy machine."""
 
-FREE_WITHIN = "500ms"
-"""How long a dead worker's run is waited for when somebody holds it."""
-
 
 def enrol(kind: str) -> str:
     """Begin a new incarnation and return its id."""
@@ -120,7 +117,7 @@ def bury(owner: str) -> int:
 
 
 def _free(run_id: int, owner: str) -> bool:
-    with durable(), soon(FREE_WITHIN), opened(run_id, whole=False) as desk:
+    with durable(), soon(), opened(run_id, whole=False) as desk:
         if desk.run.owner != owner or not Worker.objects.filter(pk=owner, ended_at__isnull=False).exists():
             return False
         desk.run.fence += 1

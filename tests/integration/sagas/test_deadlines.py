@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 from django.db import connections
 from django.utils import timezone
@@ -263,3 +264,31 @@ def test_the_queue_hears_of_an_escalation(scene: Scene) -> None:
     sweep.speak_up()
 
     assert api.queue_changes(page.cursor).refs == (ref,)
+
+
+@pytest.mark.requirement("S4-29")
+def test_a_case_that_somebody_holds_keeps_no_other_waiting_and_no_look_of_the_sweep(
+    scene: Scene, fresh_database: str
+) -> None:
+    """As a process does that was stopped in the middle of a transaction."""
+    scene.at(datetime(2026, 6, 1, 9, 0, tzinfo=LONDON))
+    held, other = scene.hand_over(9_000_081), scene.hand_over(9_000_082)
+    for ref in (held, other):
+        with api.transaction(), api.desk(ref, actor=OPERATOR) as desk:
+            desk.claim()
+    scene.at(datetime(2026, 6, 1, 16, 0, tzinfo=LONDON))
+    claims = Handoff.objects.filter(state=HandoffState.CLAIMED).values_list("ref", flat=True)
+
+    with psycopg.connect(fresh_database) as stopped:
+        stopped.execute(
+            "SELECT 1 FROM sagas_run WHERE id = (SELECT run_id FROM sagas_handoff WHERE ref = %s) FOR UPDATE",
+            [held],
+        )
+        sweep.Sweep().tick()
+        assert list(claims) == [held]
+        assert [len(told(scene, ref)) for ref in (held, other)] == [0, 1]
+        stopped.rollback()
+
+    sweep.Sweep().tick()
+    assert list(claims) == []
+    assert len(told(scene, held)) == 1

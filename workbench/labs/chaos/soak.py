@@ -51,6 +51,7 @@ class Soak:
         self._striker = Striker(arena, self._watch, schedule(seed, seconds))
         self._lead = Lead()
         self._over = threading.Event()
+        self._calm = threading.Event()
         self._seen: list[tuple[str, int]] = []
 
     def run(self) -> Report:
@@ -83,16 +84,19 @@ class Soak:
         threads = [threading.Thread(target=one, name=f"soak-{n}") for n, one in enumerate(work)]
         for thread in threads:
             thread.start()
+        freezer = threading.Thread(target=self._freeze, name="soak-freezer")
+        freezer.start()
         began = time.monotonic()
         try:
             self._disturb(began)
             agents.stopping.set()
-            self._heal()
+            self._heal(freezer)
             for thread in threads[:STARTERS]:
                 thread.join(90)
             self._arena.outside.behave()
             settled_s = self._settle()
         finally:
+            self._calm.set()
             agents.stopping.set()
             agents.closing.set()
             self._over.set()
@@ -116,38 +120,39 @@ class Soak:
 
     def _disturb(self, began: float) -> None:
         """Play the schedule to its end; between two faults tend what has ended and tell how it goes."""
-        tell, freeze = began + TELL_EVERY_S, began + FREEZE_EVERY_S
+        tell = began + TELL_EVERY_S
         end = began + self._seconds
         while (now := time.monotonic()) < end or (self._striker.left and now < end + LATEST_S):
             self._striker.strike(now - began)
             self._arena.tend()
-            if now >= freeze:
-                freeze = now + FREEZE_EVERY_S
-                if self._lead.freeze():
-                    self._watch.struck("freeze")
-                    self._striker.after(FREEZE_S, self._thaw)
             if now >= tell:
                 tell = now + TELL_EVERY_S
                 self._tell(now - began)
             time.sleep(0.05)
 
-    def _thaw(self) -> None:
-        """Lift the freeze, however long the database is away: nobody could go on with what it held back."""
-        if self._lead.unfreeze():
+    def _freeze(self) -> None:
+        """Freeze for a moment, again and again, until the faults are over; leaves nothing frozen.
+
+        A thread of its own: what it waits for may be held by a process that the main thread has stopped.
+        """
+        while not self._calm.wait(FREEZE_EVERY_S):
+            if not self._lead.freeze():
+                continue
+            self._watch.struck("freeze")
+            self._calm.wait(FREEZE_S)
+            # However long the database is away: nobody could go on with what is held back.
+            while not (self._lead.unfreeze() or self._watch.stopping.wait(0.5)):
+                pass
             self._watch.struck("freeze lifted")
             self._watch.covers_all()
-        else:
-            self._striker.after(0.5, self._thaw)
 
     # --- The end
 
-    def _heal(self) -> None:
+    def _heal(self, freezer: threading.Thread) -> None:
         self._say("the last fault is over; everything is started again and the world behaves")
         self._striker.heal()
-        for _ in range(20):
-            if self._lead.unfreeze():
-                break
-            time.sleep(0.5)
+        self._calm.set()
+        freezer.join()
         self._watch.covers_all()
 
     def _settle(self) -> float:
