@@ -285,10 +285,10 @@ def test_a_case_that_somebody_holds_keeps_no_other_waiting_and_no_look_of_the_sw
             [held],
         )
         sweep.Sweep().tick()
-        assert list(claims) == [held]
+        assert list(claims.all()) == [held]
         assert [len(told(scene, ref)) for ref in (held, other)] == [0, 1]
         stopped.rollback()
 
     sweep.Sweep().tick()
-    assert list(claims) == []
+    assert list(claims.all()) == []
     assert len(told(scene, held)) == 1
