@@ -152,6 +152,18 @@ class ActionFacts:
     error_detail: str
     repeat_ordered: bool = False
     refusals: int = 0
+
+    @property
+    def let_be(self) -> bool:
+        """Whether a person accepted it as it is though it never took effect: it had been refused before."""
+        return self.state is ActionState.ACCEPTED and self.settled_at is not None and self.confirm_seq is None
+
+    @property
+    def settled_as(self) -> ActionState:
+        """What conditions are held against: a call over many is confirmed only where none of it was let be."""
+        some = self.state is ActionState.CONFIRMED and any(item.let_be for item in self.items)
+        return ActionState.ACCEPTED if some else self.state
+
     why: str = ""
     evidence_note: str = ""
     compensation: CompensationFacts | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sagas import planner
 from sagas.facts import ActionFacts, RunFacts
-from sagas.states import CompensationState, PermitState
+from sagas.states import ActionState, CompensationState, PermitState
 
 CAN_RUN = frozenset({CompensationState.REGISTERED, CompensationState.DUE, CompensationState.FAILED})
 """The states from which a person can set a compensation going."""
@@ -22,6 +22,14 @@ def failed_steps(facts: RunFacts) -> frozenset[str]:
 
 def _failed(unit: ActionFacts) -> bool:
     return unit.compensation is not None and unit.compensation.state is CompensationState.FAILED
+
+
+def refused_items(facts: RunFacts, step: str) -> tuple[ActionFacts, ...]:
+    """The items of a step done in part that were refused: each can be accepted by itself, as none has an effect."""
+    action = next((one for one in planner.current(facts) if one.step == step), None)
+    if action is None or action.state is not ActionState.PARTIAL:
+        return ()
+    return tuple(item for item in action.items if item.state is ActionState.REJECTED)
 
 
 def can_be_left_out(facts: RunFacts) -> tuple[ActionFacts, ...]:

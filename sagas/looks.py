@@ -322,7 +322,7 @@ def _condition(facts: RunFacts, condition: Condition | StepIs, world: World) -> 
 def _state_of(action: ActionFacts | None) -> str:
     if action is None:
         return ""
-    return ActionState(action.state).value
+    return action.settled_as.value
 
 
 def _whole_scope(facts: RunFacts, actions: tuple[ActionFacts, ...]) -> dict[str, object]:

@@ -12,15 +12,9 @@ from datetime import datetime
 from sagas import planner
 from sagas.escalation import HIGHEST_LEVEL
 from sagas.facts import ActionFacts, Obstacle, RunFacts
-from sagas.leaving import CAN_RUN, failed_compensations, failed_steps, tried
+from sagas.leaving import CAN_RUN, failed_compensations, failed_steps, refused_items, tried
 from sagas.reasons import Reason
-from sagas.states import (
-    FINAL_RUN_STATES,
-    ActionState,
-    CompensationState,
-    Direction,
-    HandoffState,
-)
+from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, Direction, HandoffState
 from sagas.verdicts import is_unknown, not_found_counts_at, unknown_units
 from tools.contract import KeySupport
 
@@ -30,9 +24,7 @@ _CAN_BE_TRIED_AGAIN = (ActionState.REJECTED, ActionState.UNKNOWN, ActionState.PA
 
 _BESIDE_A_FINAL_RUN = ("claim", "release", "ask_for_case", "assign", "escalate", "mark_acceptable")
 
-_WITHOUT_HANDOFF = frozenset(
-    {"stop_and_compensate", "pause_compensation", "continue_compensation", "withdraw_signoff"}
-)
+_WITHOUT_HANDOFF = ("stop_and_compensate", "pause_compensation", "continue_compensation", "withdraw_signoff")
 
 
 def obstacle(facts: RunFacts, verb: str, *, step: str = "") -> Obstacle | None:
@@ -57,14 +49,15 @@ def targets(facts: RunFacts, verb: str) -> tuple[str, ...]:
     match verb:
         case "query_status" | "resolve_happened" | "resolve_not_happened":
             return tuple(a.step for a in actions if _is_unknown(a))
+        case "retry" | "edit_and_retry" | "accept_items" if facts.direction is Direction.UNDO:
+            return ()
         case "retry":
             states = _CAN_BE_TRIED_AGAIN
-            forward = facts.direction is Direction.FORWARD
-            able = (a.step for a in actions if a.state in states or planner.unsigned(a))
-            return tuple(able) if forward else ()
+            return tuple(a.step for a in actions if a.state in states or planner.unsigned(a))
         case "edit_and_retry":
-            forward = facts.direction is Direction.FORWARD
-            return tuple(a.step for a in actions if a.state is ActionState.REJECTED) if forward else ()
+            return tuple(a.step for a in actions if a.state is ActionState.REJECTED)
+        case "accept_items":
+            return tuple(a.step for a in actions if a.items and refused_items(facts, a.step))
         case "redo":
             return tuple(a.step for a in actions if a.state is ActionState.COMPENSATED)[:1]
         case "skip_compensation":
@@ -162,6 +155,14 @@ def _retry(facts: RunFacts, step: str) -> Obstacle | None:
             tool=action.tool,
         )
     return None
+
+
+def _accept_items(facts: RunFacts, step: str) -> Obstacle | None:
+    if facts.direction is Direction.UNDO:
+        return _why("turned_back", "Compensation has begun; the run does not go forward again.")
+    if not refused_items(facts, step):
+        return _why("not_refused_item", "Only items that were refused can be accepted as they are.")
+    return _waiting(facts)
 
 
 def _edit_and_retry(facts: RunFacts, step: str) -> Obstacle | None:
@@ -376,13 +377,11 @@ def _claim(facts: RunFacts, step: str) -> Obstacle | None:
 
 
 _CHECKS = {
-    "claim": _claim,
-    "release": _claim,
-    "ask_for_case": _claim,
-    "assign": _claim,
+    **dict.fromkeys(("claim", "release", "ask_for_case", "assign"), _claim),
     "query_status": _query_status,
     "retry": _retry,
     "edit_and_retry": _edit_and_retry,
+    "accept_items": _accept_items,
     "redo": _redo,
     "skip_compensation": _skip_compensation,
     "resolve_happened": _resolve_happened,

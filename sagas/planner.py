@@ -244,8 +244,7 @@ def effects_left(facts: RunFacts) -> tuple[ActionFacts, ...]:
 
 def _stands(action: ActionFacts) -> bool:
     if action.state is ActionState.ACCEPTED:
-        rejected_before = action.settled_at is not None and action.confirm_seq is None
-        return not rejected_before
+        return not action.let_be
     return action.state in (ActionState.CONFIRMED, ActionState.PARTIAL)
 
 
@@ -335,7 +334,7 @@ def _forward(facts: RunFacts, out: frozenset[int], flying: frozenset[int]) -> De
         return Wait(until=None)
     if not facts.whole:
         return ReadOn()
-    accepted = any(action.state is ActionState.ACCEPTED for action in current(facts))
+    accepted = any(action.state is ActionState.ACCEPTED for action in (*current(facts), *units(facts)))
     return Finish(state=RunState.CLOSED_ACCEPTED if accepted else RunState.COMPLETED)
 
 

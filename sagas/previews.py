@@ -75,6 +75,8 @@ def preview(facts: RunFacts, verb: str, *, step: str = "", leave_out: Collection
             stays = tuple(summary.done(unit) for unit in stay)
             irreversible = tuple(_effect(unit) for unit in go if unit.compensation is None)
             signoff = any(_wants_signature(unit) for unit in go)
+        case "accept_items":
+            outcomes = (("all_picked", "goes_on_accepted"), ("some_left", "stays_smaller"))
         case "skip_compensation":
             left_out = intents.tried_in_vain(facts, step)
             calls = _compensations(facts, without=left_out)

@@ -188,6 +188,7 @@ OBSTACLES: Mapping[str, object] = {
     "not_tried": _(
         "The compensation of %(step)s has not been tried yet: nobody signed it. Order it once more."
     ),
+    "not_refused_item": _("Only items that were refused can be accepted as they are."),
     "not_claimed": _("Nobody has claimed this case."),
     "still_stuck": _("Nothing has changed yet that would let the run go on."),
 }

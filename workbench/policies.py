@@ -85,7 +85,7 @@ RISK_LIMIT: Mapping[Role, Level] = {
 }
 # What decides over effects that stay or are made up for; the other verbs repeat or record what was decided. A stop only
 # begins what a refusal would begin: what needs a signature or a person still does.
-RISKY = frozenset({"compensate", "mark_acceptable", "skip_compensation"})
+RISKY = frozenset({"compensate", "mark_acceptable", "accept_items", "skip_compensation"})
 # The only way is back: nothing new goes out, and what needs a signature or a person still does.
 FOR_AGENTS = frozenset({"stop_and_compensate"})
 # Verbs on a run, whether a person is asked about it or not.
@@ -448,6 +448,7 @@ def _scopes_that_stop(verb: str, direction: Direction) -> frozenset[str]:
         "resolve_happened",
         "resolve_not_happened",
         "mark_acceptable",
+        "accept_items",
         "skip_compensation",
         "confirm_verdict",
     }:

@@ -13,7 +13,7 @@ from typing import Any
 from sagas import entries
 from sagas.ledger.desk import Desk
 from sagas.models import Action
-from sagas.states import ActionState
+from sagas.states import ActionState, Direction
 from tools.bindings import bind
 from tools.contract import Contract, ErrorClass, Items, Json, Meaning
 from tools.definition import Step
@@ -226,7 +226,8 @@ def derive_all(desk: Desk) -> None:
 def derive(desk: Desk, whole: Action) -> None:
     """Move a call over many to what follows from its items, if that is another state."""
     rows = desk.items(whole)
-    target = _target(whole, [row.state for row in rows], loop=desk.contract(whole).items is None)
+    forward = desk.run.direction == Direction.FORWARD
+    target = _target(whole, rows, loop=desk.contract(whole).items is None, forward=forward)
     verb = _VERBS.get((whole.state, target))
     if verb is None:
         return
@@ -251,8 +252,18 @@ def derive(desk: Desk, whole: Action) -> None:
     )
 
 
-def _target(whole: Action, states: list[str], *, loop: bool) -> str:
-    found = set(states)
+def _let_be(row: Action) -> bool:
+    """Whether a person accepted an item as it is that never took effect: it was refused before."""
+    return row.state == ActionState.ACCEPTED and row.settled_at is not None and row.confirm_seq is None
+
+
+def _target(whole: Action, rows: list[Action], *, loop: bool, forward: bool) -> str:
+    found = {row.state for row in rows if not _let_be(row)}
+    let_be = any(_let_be(row) for row in rows)
+    if let_be and not found:
+        return ActionState.ACCEPTED
+    if let_be and not forward:
+        found.add(ActionState.REJECTED)  # on the way back it is as good as any other that did nothing
     if ActionState.SENT in found:
         return whole.state
     if loop and found & {ActionState.NOT_STARTED, ActionState.PREPARED}:

@@ -12,7 +12,7 @@ from sagas import summary
 from sagas.edits import changed, edited
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import ActionFacts, Actor, Looked, Obstacle, RunFacts, SignoffFacts
-from sagas.leaving import can_be_left_out, failed_compensations, tried
+from sagas.leaving import can_be_left_out, failed_compensations, refused_items, tried
 from sagas.ledger import alerts, approvals, batch, claims, compensate, evidence, followups, proposals, settle
 from sagas.ledger.advance import turn_back
 from sagas.ledger.desk import TRIED_AGAIN, Desk, this_transaction
@@ -380,6 +380,32 @@ class CommandDesk:
             self._register_again(row)
         self._resume(f"{TRIED_AGAIN} of {len(chosen)} items")
 
+    def accept_items(self, step: str, *, items: tuple[str, ...]) -> None:
+        """Leave refused items of a call over many as they are: nothing was done for them, and nothing will be.
+
+        The others are untouched. Once no item is open any more the step is settled and the run goes on; it can only
+        close as accepted.
+        """
+        self._must("accept_items", step)
+        desk, whole = self._desk, self._current(step)
+        chosen = [unit for unit in refused_items(desk.facts(), step) if unit.item in items]
+        if not chosen or len(chosen) < len(items):
+            sentence = "Only items that were refused can be accepted as they are."
+            raise NotAllowed(Obstacle(code="not_refused_item", sentence=sentence))
+        for unit in chosen:
+            desk.move(
+                desk.action(unit.id),
+                "accept",
+                ActionState.ACCEPTED,
+                actor=self._actor,
+                after={"was": unit.state.value, "failed_with": unit.error_class, "detail": unit.error_detail},
+                settled_by=self._actor.name,
+                due_at=None,
+            )
+        batch.derive(desk, whole)
+        if not refused_items(desk.facts(), step):
+            self._resume(f"a person accepted the last {len(chosen)} items")
+
     def _register_again(self, action: Action) -> None:
         compensation = self._desk.compensations.get(action.pk)
         if compensation is not None and compensation.state == CompensationState.VOIDED:
@@ -397,7 +423,9 @@ class CommandDesk:
         contract = desk.contract(action)
         generation = action.generation + 1
         key = forward_key(desk.run.ref, action.step, action.item, contract.operation, generation)
-        for row in (action, *desk.items(action)):
+        # What a person accepted of it stays accepted; the new call has items of its own.
+        others = [item for item in desk.items(action) if item.state != ActionState.ACCEPTED]
+        for row in (action, *others):
             desk.move(
                 row,
                 "supersede",

@@ -107,6 +107,23 @@ def test_a_retry_of_nothing_sends_nothing(open_as: OpenAs, batch: RunFacts, work
     assert len(workplace.ledger(tool="relabel_items", kind="arrived")) == 1
 
 
+@pytest.mark.requirement("S0-56", "S1-16")
+def test_one_refused_item_is_accepted_and_its_row_says_who_did(open_as: OpenAs, batch: RunFacts) -> None:
+    page = open_as("maya", f"/handoffs/{ref_of(batch)}/?act=accept_items.relabel")
+    now_open(page, "accept_items", "relabel")
+    expect(page.locator("#run input[type=checkbox]:checked")).to_have_count(0)
+
+    page.get_by_label("ART-7").check()
+    page.get_by_label("Reason").fill(REASON)
+    page.get_by_role("button", name="Accept the picked items").click()
+
+    expect(page.locator("#result")).to_contain_text("The items stay as they are.")
+    assert shown(page) == ["ART-3", "ART-11", "ART-7"]
+    expect(page.locator("#items tbody tr").last).to_contain_text("accepted by Maya")
+    expect(page.locator("#acts")).to_contain_text("Retry 2 items of relabel_items")
+    fine(page)
+
+
 @pytest.mark.requirement("S0-23", "S0-24", "S0-25")
 def test_accepting_the_rest_says_what_it_opens_and_leads_there(open_as: OpenAs, batch: RunFacts) -> None:
     page = open_as("maya", f"/handoffs/{ref_of(batch)}/")

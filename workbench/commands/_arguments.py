@@ -191,7 +191,7 @@ def _clean_list(field: ArgumentField, value: object) -> tuple[str, ...] | Senten
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         return Sentence(_("This must be a list of items.") if items else _("This must be a list of steps."))
     named = tuple(part for part in parts if part)
-    if items and parts and not named:
+    if items and not named and (parts or field.required):
         # A form says that it asked: nothing picked is not the same as nothing said, which means all.
         return Sentence(_("Pick at least one item."))
     return named

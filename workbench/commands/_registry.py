@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
+from workbench.commands.accept_items import AcceptItems
 from workbench.commands.ask_for_case import AskForCase
 from workbench.commands.assign import Assign
 from workbench.commands.bulk_continue import BulkContinue
@@ -49,6 +50,7 @@ _ON_HANDOFFS: tuple[type[Command[Any]], ...] = (
     EditAndRetry,
     ResolveHappened,
     ResolveNotHappened,
+    AcceptItems,
     MarkAcceptable,
     Compensate,
     SkipCompensation,

@@ -185,13 +185,20 @@ def _made(reader: Reader, facts: RunFacts, offer: Offer, wish: Wish) -> tuple[Pr
 
 def _shown(made: Preview, offer: Offer, facts: RunFacts, wish: Wish, reader: Reader) -> decide.Shown:
     draft = wish.draft if made.args_after is None else {"args": pretty(made.args_after), **wish.draft}
-    if made.verb == "retry" and "items" not in draft and (safe := items.safe_to_retry(facts, made.step)):
-        # What needs a decision is not picked beforehand, unless there is nothing else.
-        draft = {**draft, "items": safe}
+    if "items" not in draft:
+        draft = {**draft, **_picked_beforehand(made.verb, facts, made.step)}
     fields = forms.fields(offer.fields, draft=draft, errors=wish.errors, choices=_choices(made, facts))
     return decide.shown(
         made, label=decide.label(offer), clock=reader.clock, fields=fields, command_id=uuid.uuid4().hex
     )
+
+
+def _picked_beforehand(verb: str, facts: RunFacts, step: str) -> dict[str, object]:
+    """A retry picks what passes by itself, unless there is nothing else; to accept something is for a person to pick."""
+    if verb == "accept_items":
+        return {"items": ()}
+    safe = items.safe_to_retry(facts, step) if verb == "retry" else []
+    return {"items": safe} if safe else {}
 
 
 def pretty(document: Json) -> str:
@@ -209,7 +216,7 @@ def _choices(made: Preview, facts: RunFacts) -> dict[str, list[tuple[str, Words]
 
 
 def _has_items(made: Preview, facts: RunFacts) -> bool:
-    return made.verb == "skip_compensation" or any(call.items for call in made.calls)
+    return made.verb in ("skip_compensation", "accept_items") or any(call.items for call in made.calls)
 
 
 def _items(verb: str, facts: RunFacts, step: str) -> list[tuple[str, Words]]:

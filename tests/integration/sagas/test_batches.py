@@ -150,6 +150,80 @@ def test_accepting_the_rest_opens_the_task_that_the_end_state_names(
     assert len(simulator.ledger(tool="create_task", kind="effect")) == 1
 
 
+REFUSED = ("ART-2", "ART-5", "ART-7")
+
+
+@pytest.fixture
+def three_of_nine(simulator: Simulator, drained: Callable[..., RunFacts]) -> RunFacts:
+    """Three of nine articles are locked; the others carry the new label."""
+    simulator.plan({"tool": "relabel_items", "mode": "ok", "items": list(REFUSED), "item_state": "locked"})
+    return drained("batch_relabel", batch(9))
+
+
+@pytest.mark.requirement("S0-56", "S3-20")
+def test_refused_items_are_accepted_one_by_one_and_a_retry_sends_only_the_rest(
+    three_of_nine: RunFacts, simulator: Simulator, clock: Clock
+) -> None:
+    facts = three_of_nine
+    with on_the_desk(facts) as desk:
+        desk.accept_items("relabel", items=("ART-5",))
+    part = settle(facts.ref, clock)
+    simulator.plan({"tool": "relabel_items", "mode": "ok"})
+    with pytest.raises(NotAllowed), on_the_desk(part) as desk:
+        desk.retry("relabel", items=("ART-5",))
+    with on_the_desk(part) as desk:
+        desk.retry("relabel")
+    facts = settle(facts.ref, clock)
+
+    assert part.handoff is not None
+    assert (part.state, part.action("relabel").state) == (RunState.HANDOFF, ActionState.PARTIAL)
+    assert [name for name, state in item_states(part).items() if state == "rejected"] == ["ART-2", "ART-7"]
+    assert len(simulator.ledger(tool="relabel_items", kind="effect")) == 8
+    assert {name: state for name, state in item_states(facts).items() if state != "confirmed"} == {
+        "ART-5": "accepted"
+    }
+    assert facts.state is RunState.CLOSED_ACCEPTED
+    assert facts.action("relabel").state is ActionState.CONFIRMED
+    assert facts.action("relabel").settled_as is ActionState.ACCEPTED
+    told = Entry.objects.get(
+        run_ref=facts.ref, name="tool.execution.accepted_by_person", step="relabel[ART-5]"
+    )
+    assert (told.actor_id, told.reason) == (OPERATOR.id, "because it is right")
+    assert isinstance(told.after, dict)
+    assert told.after["was"] == "rejected"
+
+
+@pytest.mark.requirement("S0-56")
+def test_the_last_accepted_item_lets_the_run_go_on_and_no_effect_is_made_up(
+    three_of_nine: RunFacts, clock: Clock
+) -> None:
+    with pytest.raises(NotAllowed), on_the_desk(three_of_nine) as desk:
+        desk.accept_items("relabel", items=("ART-1", "ART-2"))
+    with on_the_desk(three_of_nine) as desk:
+        desk.accept_items("relabel", items=REFUSED)
+    facts = settle(three_of_nine.ref, clock)
+
+    assert facts.state is RunState.CLOSED_ACCEPTED
+    assert facts.effects_left == ("relabel",) * 6
+    assert facts.handoff is not None
+    assert facts.handoff.resolved_at is not None
+
+
+@pytest.mark.requirement("S0-56", "S2-5")
+def test_what_was_accepted_without_an_effect_has_nothing_to_compensate(
+    three_of_nine: RunFacts, simulator: Simulator, clock: Clock
+) -> None:
+    with on_the_desk(three_of_nine) as desk:
+        desk.accept_items("relabel", items=("ART-2", "ART-5"))
+    with on_the_desk(three_of_nine) as desk:
+        desk.compensate()
+    facts = settle(three_of_nine.ref, clock)
+
+    assert facts.state is RunState.COMPENSATED
+    assert facts.action("relabel").state is ActionState.COMPENSATED
+    assert len(simulator.ledger(tool="restore_label", kind="effect")) == 6
+
+
 LOOP: dict[str, Any] = {
     "name": "reserve_each",
     "version": 1,

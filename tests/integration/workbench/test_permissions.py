@@ -103,7 +103,7 @@ def test_offer_and_forced_requests_agree(
                 assert str(offer.sentence) == str(forced.sentence) == told["detail"]
             seen += 1
 
-    assert seen >= len(PEOPLE) * (len(COMMANDS) - 10)
+    assert seen >= len(PEOPLE) * (len(COMMANDS) - 11)
     assert api.run_facts(facts.ref).version == before
 
 

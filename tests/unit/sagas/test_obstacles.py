@@ -41,7 +41,7 @@ def test_a_closed_case_takes_no_verb(verb: str, state: RunState) -> None:
     assert code(closed, "comment") == ""
 
 
-@pytest.mark.parametrize("verb", sorted(set(_CHECKS) - _WITHOUT_HANDOFF))
+@pytest.mark.parametrize("verb", sorted(set(_CHECKS) - set(_WITHOUT_HANDOFF)))
 def test_without_a_handoff_there_is_nothing_to_settle(verb: str) -> None:
     assert code(run(*DONE, action(3, N)), verb, "send_notice") == "no_handoff"
     assert code(run(*DONE, action(3, N)), "stop_and_compensate") == ""
@@ -173,6 +173,27 @@ def test_a_compensation_is_ordered_from_the_last_one_down_and_past_nothing_unkno
     facts: RunFacts, step: str, expected: str
 ) -> None:
     assert code(facts, "compensate", step) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "back", "expected"),
+    [
+        ((C, R, R), False, ""),
+        (("unknown", R), False, ""),
+        ((C, "unknown"), False, "not_refused_item"),
+        ((C, "accepted"), False, "not_refused_item"),
+        ((C, R), True, "turned_back"),
+    ],
+)
+def test_only_refused_items_are_accepted_one_by_one_and_only_on_the_way_forward(
+    parts: tuple[str, ...], back: bool, expected: str
+) -> None:
+    items = tuple(action(1, state, item=f"ART-{number}") for number, state in enumerate(parts))
+    facts = asked(action(1, "partial", items=items), back=back)
+
+    assert code(facts, "accept_items", "reserve_stock") == expected
+    assert targets(facts, "accept_items") == (("reserve_stock",) if not expected else ())
+    assert code(asked(action(1, R)), "accept_items", "reserve_stock") == "not_refused_item"
 
 
 @pytest.mark.parametrize(

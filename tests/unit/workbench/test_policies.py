@@ -133,6 +133,7 @@ def test_only_what_somebody_else_holds_can_be_asked_for() -> None:
                 "resolve_happened",
                 "resolve_not_happened",
                 "mark_acceptable",
+                "accept_items",
             },
         ),
     ],

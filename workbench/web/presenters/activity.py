@@ -218,8 +218,14 @@ def by_step(entries: Iterable[EntryFacts]) -> Iterator[tuple[EntryFacts, int]]:
             yield (
                 (same[0], 1)
                 if len(same) == 1
-                else (replace(same[0], step=step, reason="", after=None), len(same))
+                else (replace(same[0], step=step, reason=_said_of_all(same), after=None), len(same))
             )
+
+
+def _said_of_all(same: list[EntryFacts]) -> str:
+    """What a person gave as the reason for all of them at once; the system's details differ from item to item."""
+    reasons = {entry.reason for entry in same if entry.actor_kind == "human"}
+    return reasons.pop() if len(reasons) == 1 else ""
 
 
 def _whole(step: str) -> str:

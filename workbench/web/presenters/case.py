@@ -329,7 +329,7 @@ def _wanted(condition: Condition | StepIs, facts: RunFacts) -> Wanted:
         action = facts.action(condition.step)
     except KeyError:
         return Wanted(icon="wait", says=text.inert(condition.text, 300), word=_("not met"))
-    if str(action.state) in condition.states:
+    if str(action.settled_as) in condition.states:
         return Wanted(icon="ok", says=text.inert(condition.text, 300), word=_("met"))
     if action.state is ActionState.UNKNOWN:
         return Wanted(icon="unk", says=text.inert(condition.text, 300), word=_("not known"))

@@ -31,6 +31,7 @@ ICONS = {
     "resolve_happened": "ok",
     "resolve_not_happened": "skip",
     "mark_acceptable": "accept",
+    "accept_items": "accept",
     "compensate": "back",
     "skip_compensation": "skip",
     "stop_and_compensate": "back",
@@ -271,7 +272,7 @@ def shown(
         command_id=command_id,
         title=label,
         icon=ICONS.get(preview.verb, "dots"),
-        run=_("Retry the picked items") if any(call.items for call in preview.calls) else label,
+        run=_run_words(preview, label),
         calls_title=_("Exactly what will run") if preview.calls else _("Exactly what will change"),
         calls=tuple(_call(call, preview) for call in preview.calls),
         no_calls=verb_words.record_only(preview.verb),
@@ -290,6 +291,12 @@ def shown(
         fields=fields,
         once=_("Runs once, request {id}. A second click shows the first result.").format(id=command_id[:8]),
     )
+
+
+def _run_words(preview: Preview, label: Words) -> Words:
+    if preview.verb == "accept_items":
+        return _("Accept the picked items")
+    return _("Retry the picked items") if any(call.items for call in preview.calls) else label
 
 
 def _second(preview: Preview) -> str:

@@ -32,6 +32,7 @@ _FORKS: Mapping[str, str] = {
     "compensated": "compensated",
     "failed": "compfailed",
     "left_out": "skip",
+    "all_picked": "kept",
 }
 
 
@@ -58,6 +59,8 @@ def fork_when(code: str) -> str:
         "precondition_false": _("Precondition not met"),
         "nothing_left": _("Nothing is left to do"),
         "conditions_hold": _("The conditions hold"),
+        "all_picked": _("No item is left open"),
+        "some_left": _("Some are left open"),
         "condition_fails": _("A condition does not hold"),
     }
     return known.get(code, code.replace("_", " "))
@@ -82,6 +85,8 @@ def fork_then(code: str) -> str:
         "becomes_unknown": _("It is Unknown and asked about; nothing goes on before that is settled."),
         "goes_on": _("The run goes on by its rules."),
         "comes_back": _("The case comes back with the refusal."),
+        "goes_on_accepted": _("The run goes on by its rules; in the end it closes as Accepted."),
+        "stays_smaller": _("The case stays, with the items that are left."),
         "closes": _("The case closes."),
         "stays_open": _("Nothing is closed."),
     }

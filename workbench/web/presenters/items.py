@@ -123,9 +123,9 @@ def confirmed(action: ActionFacts) -> int:
 def _items(action: ActionFacts, facts: RunFacts) -> Items:
     called = names(action, facts)
     looks = [(item, steps.look_of(item)) for item in action.items]
-    open_ = [(item, look) for item, look in looks if look.icon not in _SETTLED]
+    open_ = [(item, look) for item, look in looks if look.icon not in _SETTLED or item.let_be]
     open_.sort(key=lambda one: _WORST_FIRST.index(one[1].icon) if one[1].icon in _WORST_FIRST else 9)
-    settled = [look.word for __, look in looks if look.icon in _SETTLED]
+    settled = [look.word for item, look in looks if look.icon in _SETTLED and not item.let_be]
     hidden = len(open_) - MOST
     return Items(
         step=action.step,
@@ -182,6 +182,9 @@ def _why(item: ActionFacts) -> SafeString:
             return text.say(_("no answer yet"))
         case ActionState.UNKNOWN | ActionState.REJECTED:
             return _said(item.error_class or "no_answer", item.error_detail)
+        case ActionState.ACCEPTED if item.let_be:
+            was = _said(item.error_class or "refused", item.error_detail)
+            return text.say(_("accepted by {who}; {was}"), who=item.settled_by, was=was)
         case _:
             return text.say(_("being made up for")) if made_up is not None else text.say("")
 

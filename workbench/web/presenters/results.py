@@ -119,6 +119,7 @@ def recorded(verb: str, at: str) -> str:
         "assign": _("Handed over at {at}."),
         "ask_for_case": _("Asked at {at}. Whoever holds the case sees it; nothing has changed hands."),
         "reopen": _("Reopened at {at} as a new case."),
+        "accept_items": _("Accepted at {at}. The items stay as they are."),
         "mark_acceptable": _("Accepted and closed at {at}."),
         "resolve_happened": _("Recorded at {at}: it did happen."),
         "resolve_not_happened": _("Recorded at {at}: it did not happen."),

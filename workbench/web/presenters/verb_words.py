@@ -15,6 +15,7 @@ def about(verb: str) -> str:
         "resolve_happened": _("You found the effect and know its reference"),
         "resolve_not_happened": _("You made sure that nothing happened"),
         "mark_acceptable": _("Keep the state as it is and close the case"),
+        "accept_items": _("Nothing was done for them, and nothing will be"),
         "compensate": _("Make up for what was done, last step first"),
         "skip_compensation": _("Its effect stays; the earlier ones go on"),
         "stop_and_compensate": _("Go no further, make up for what was done"),
@@ -36,6 +37,9 @@ def record_only(verb: str) -> str:
         "mark_acceptable": _(
             "No call that changes anything. The case closes as Accepted, not as succeeded; "
             "an unknown step stays Unknown in the record until you accept it."
+        ),
+        "accept_items": _(
+            "No call. The items that you pick become Accepted in the record; no retry sends them any more."
         ),
         "skip_compensation": _("No call. The compensation is given up and its effect counts as left."),
         "assign": _("No call. The case and your reason go to the person that you name."),
