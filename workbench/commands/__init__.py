@@ -4,7 +4,7 @@ from workbench.commands._arguments import LISTS, ArgumentField, Arguments, Kind,
 from workbench.commands._bulks import BULKS, dismiss_bulk, locked_bulk, move_bulk, release_bulk, store_bulk
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
-from workbench.commands._plans import Plan, find_plan, make_plan, plan_that_ran
+from workbench.commands._plans import Fallen, Plan, find_plan, make_plan, plan_that_ran, read_again
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Result
@@ -22,6 +22,7 @@ __all__ = [
     "Change",
     "Check",
     "Command",
+    "Fallen",
     "Kind",
     "Offer",
     "Plan",
@@ -41,6 +42,7 @@ __all__ = [
     "make_preview",
     "move_bulk",
     "plan_that_ran",
+    "read_again",
     "release_bulk",
     "signoff_offers",
     "store_bulk",

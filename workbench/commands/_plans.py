@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sagas import api
-from sagas.facts import Actor, ChangeSeen, PlanLook, RunFacts
+from sagas.facts import Actor, ChangeSeen, ConditionCheck, PlanLook, RunFacts
 from tools import canonical
 from workbench.commands import _previews
 from workbench.commands._previews import Preview, make_preview
@@ -44,6 +44,37 @@ class Plan:
     def id(self) -> str:
         """Its reference; the id of the command that runs it, too."""
         return self.preview.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallen:
+    """A precondition that held when a plan was made and does not hold, or cannot be read, any more."""
+
+    step: str
+    item: str
+    then: ConditionCheck
+    now: ConditionCheck
+
+
+def read_again(plan: Plan, facts: RunFacts) -> tuple[Fallen, ...]:
+    """Read once more what the compensations of a plan rest on: what has fallen since it was made.
+
+    What is not part of the run's way back any more rests on nothing and is left out. Reads outside a transaction.
+    """
+    held = {
+        (look.step, look.item, check.text): check
+        for look in plan.looks
+        for check in look.preconditions
+        if check.met is True
+    }
+    if not held:
+        return ()
+    return tuple(
+        Fallen(step=look.step, item=look.item, then=held[known], now=check)
+        for look in api.look_plan(facts, leave_out=plan.leave_out)
+        for check in look.preconditions
+        if check.met is not True and (known := (look.step, look.item, check.text)) in held
+    )
 
 
 def make_plan(

@@ -94,3 +94,37 @@ def test_a_plan_that_a_freeze_holds_half_way_says_so_and_by_whom(
     assert "Provider reports duplicates. No further call begins until the freeze is lifted." in held.note
     assert held.note in answer.content.decode()
     assert b'id="pause"' in answer.content, "it can still be paused"
+
+
+@pytest.mark.requirement("S0-38")
+def test_a_void_plan_names_the_precondition_that_fell_with_what_it_read_then_and_reads_now(
+    maya: Client, rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    assert flows.Desk("lin").run("claim", plan.preview.handoff_ref, "c-1").accepted
+    still = page_of(maya, plan)
+    reservation = rejected_notice.action("reserve_stock").provider_ref
+    workplace.post("/third-party", {"kind": "reservation", "id": reservation, "state": "gone"})
+
+    fallen = page_of(maya, plan)
+
+    assert still.context["plan"].state == fallen.context["plan"].state == "void"
+    assert still.context["plan"].fallen == ()
+    (one,) = fallen.context["plan"].fallen
+    assert one.step == "reserve_stock"
+    assert one.then.startswith("so: ")
+    assert one.now.startswith(("not so: ", "not known: "))
+    assert one.then != one.now
+    assert str(one.says) in fallen.content.decode()
+
+
+def test_a_plan_that_can_be_ordered_is_not_read_again(
+    maya: Client, rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    before = len(workplace.ledger())
+
+    ready = page_of(maya, plan)
+
+    assert ready.context["plan"].state == "ready"
+    assert len(workplace.ledger()) == before

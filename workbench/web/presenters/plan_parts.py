@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from sagas.facts import ActionFacts, ConditionCheck, PlanLook, PlannedCall, RunFacts
 from tools.contract import Who
-from workbench.commands import Plan
+from workbench.commands import Fallen, Plan
 from workbench.web.presenters import dry_run, signoff_sheet, text, words
 from workbench.web.presenters.checks import Check
 from workbench.web.presenters.clock import Clock
@@ -35,6 +35,34 @@ class Part:
     checked: str
     dry_run: Check
     signed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fell:
+    """A precondition that has fallen: what it says, as it was read for the plan and as it reads now."""
+
+    step: str
+    says: SafeString
+    then: SafeString
+    now: SafeString
+    icon: str
+
+
+def fell(fallen: Fallen, clock: Clock) -> Fell:
+    """One fallen precondition in words."""
+    then, now = fallen.then, fallen.now
+    return Fell(
+        step=f"{fallen.step}[{fallen.item}]" if fallen.item else fallen.step,
+        says=text.inert(now.text, 300),
+        then=_read(_("so"), then, clock),
+        now=_read(_("not known") if now.met is None else _("not so"), now, clock),
+        icon="unk" if now.met is None else "bad",
+    )
+
+
+def _read(word: str, check: ConditionCheck, clock: Clock) -> SafeString:
+    says = _("{word}: {evidence}, read {at}") if check.evidence else _("{word}, read {at}")
+    return text.say(says, word=word, evidence=text.inert(check.evidence, 160), at=clock.time(check.read_at))
 
 
 def stops_at_once(plan: Plan) -> bool:

@@ -16,7 +16,7 @@ from sagas.facts import EntryFacts, FreezeFacts, RunFacts
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState, RunState
 from tools.contract import Who
 from workbench import policies
-from workbench.commands import Plan
+from workbench.commands import Fallen, Plan
 from workbench.web.forms import Field
 from workbench.web.presenters import (
     activity,
@@ -67,6 +67,7 @@ class Page:
     lede: str
     state: str
     note: str
+    fallen: tuple[plan_parts.Fell, ...]
     rungs: tuple[ladder.Rung, ...]
     parts: tuple[plan_parts.Part, ...]
     checks: tuple[Check, ...]
@@ -128,9 +129,16 @@ def held_by(plan: Plan, facts: RunFacts) -> FreezeFacts | None:
 
 
 def page(
-    plan: Plan, facts: RunFacts, entries: Iterable[EntryFacts], *, reader: str, clock: Clock, level: str
+    plan: Plan,
+    facts: RunFacts,
+    entries: Iterable[EntryFacts],
+    *,
+    reader: str,
+    clock: Clock,
+    level: str,
+    fallen: Iterable[Fallen] = (),
 ) -> Page:
-    """The page of one plan at one moment."""
+    """The page of one plan at one moment; `fallen` is what it rested on and does not rest on any more."""
     preview, state, held = plan.preview, state_of(plan, facts), held_by(plan, facts)
     order = _order(plan)
     url = plan_url(plan)
@@ -152,6 +160,7 @@ def page(
         lede=_lede(order, facts),
         state=state,
         note=_note(state, plan, facts, held, clock),
+        fallen=tuple(plan_parts.fell(one, clock) for one in fallen),
         rungs=ladder.ladder(
             facts, clock, order=order, left_out=plan.leave_out, waits=plan.ran_at is not None
         ),

@@ -25,6 +25,7 @@ from workbench.commands import (
     find_preview,
     make_plan,
     make_preview,
+    read_again,
 )
 from workbench.errors import HTTP_STATUS, Answer, Refused
 from workbench.web import forms
@@ -187,6 +188,8 @@ def _page(reader: Reader, found: Plan, facts: RunFacts, wish: _Wish, *, status: 
         reader=reader.actor.id,
         clock=reader.clock,
         level=str(policies.risk(facts)),
+        # Only what nobody can order any more is read again: a plan that is ready is read for once, when it is made.
+        fallen=read_again(found, facts) if plans.state_of(found, facts) == "void" else (),
     )
     context: dict[str, Any] = {
         "plan": shown,
