@@ -80,6 +80,7 @@ def context(reader: Reader, seen: Picture, wish: Wish) -> dict[str, Any]:
         clock=reader.clock,
         level=str(policies.risk(facts)),
         strip=api.strip(facts),
+        changed=frozenset(str(one.what) for one in wish.result.changes) if wish.result else (),
     )
     entries = api.entries(facts.ref, newest=True)
     asked = case.asked(seen.handoff, entries, reader=reader.actor.id, clock=reader.clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -15,6 +15,7 @@ from sagas.facts import ActionFacts, EntryFacts, HandoffFacts, RunFacts, StripMa
 from sagas.states import FINAL_RUN_STATES, ActionState, CompensationState, HandoffState
 from tools.contract import Condition
 from tools.definition import EndState, StepIs
+from workbench.web.presenters import alike as alike_steps
 from workbench.web.presenters import items, ladder, marks, reasons, signoffs, steps, text, words
 from workbench.web.presenters.clock import Clock, Due, limit_words
 from workbench.web.presenters.known import IDLE, UNPROVEN, Fact, is_unknown, known
@@ -98,6 +99,7 @@ class Case:
     read_at: str
     signoffs: tuple[signoffs.Pending, ...] = ()
     bar: marks.Strip | None = None
+    alike: tuple[alike_steps.Alike, ...] = ()
     items: tuple[items.Items, ...] = ()
     accounts: tuple[Account, ...] = ()
     linked: str = ""
@@ -116,8 +118,11 @@ def case(
     clock: Clock,
     level: str,
     strip: Iterable[StripMark] = (),
+    changed: Collection[str] = (),
 ) -> Case:
-    """Everything the page says about a case; `level` is how much is at stake, `strip` its marks."""
+    """Everything the page says about a case; `level` is how much is at stake, `strip` its marks, `changed` the steps
+    that moved while the page was being read.
+    """
     tool = troubled(facts)
     url = case_url(handoff.ref)
     settled = not any(is_unknown(action) for action in steps.current(facts))
@@ -155,6 +160,7 @@ def case(
         read_at=clock.time(facts.now),
         signoffs=signoffs.pending(facts.actions, clock),
         bar=marks.long_strip(strip),
+        alike=alike_steps.alike(facts, clock, changed=changed),
         items=items.batches(facts),
         accounts=steps.accounts(facts),
         linked=_linked(handoff, facts),
