@@ -17,6 +17,9 @@ from sagas import faultpoints
 FREEZE_LOCK = 0x414D454E
 """Key of the advisory lock that freezes take exclusively and every commit of `sent` takes shared."""
 
+SILENT_FOR = "5s"
+"""As PostgreSQL writes it. No step of a run thinks for so long between two statements, however large the run."""
+
 _RETRYABLE = frozenset({"40P01", "40001", "55P03"})
 
 
@@ -52,9 +55,16 @@ def soon() -> Iterator[None]:
 
 
 def lock_freeze_shared() -> None:
-    """Wait for a freeze that is being made, and keep the next one out until this transaction ends."""
+    """Wait for a freeze that is being made, and keep the next one out until this transaction ends.
+
+    A process that was stopped with this lock keeps out whoever freezes, and behind them everybody: PostgreSQL ends a
+    transaction that has it and says nothing for `SILENT_FOR`.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [FREEZE_LOCK])
+        cursor.execute(
+            "SELECT set_config('idle_in_transaction_session_timeout', %s, true), pg_advisory_xact_lock_shared(%s)",
+            [SILENT_FOR, FREEZE_LOCK],
+        )
 
 
 def lock_freeze() -> None:

@@ -129,11 +129,7 @@ COMMANDS_A_MINUTE = env.count("AMENDS_COMMANDS_A_MINUTE", 60)
 
 _ADDRESS = None if PRODUCTION else "postgresql://amends_app@localhost/amends"
 _LIMITS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "30s"}
-# No transaction of a process waits for anything but the database. One that falls silent belongs to a process that was
-# stopped, and keeps its run, and whoever wants to freeze, waiting. A test may hold one while it plays somebody else.
-_SILENT = "30s" if AMENDS_ENV == "test" else "5s"
-_PROCESS_LIMITS = {**_LIMITS, "statement_timeout": "60s", "idle_in_transaction_session_timeout": _SILENT}
-DATABASES = {"default": env.database("DATABASE_URL", _ADDRESS, _PROCESS_LIMITS)}
+DATABASES = {"default": env.database("DATABASE_URL", _ADDRESS, {**_LIMITS, "statement_timeout": "60s"})}
 # The role that migrations grant rights to.
 APP_DB_ROLE = DATABASES["default"]["USER"] or "amends_app"
 # Only what migrates is given the owner's address; web, worker, sweep and relay do without.

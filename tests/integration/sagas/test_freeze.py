@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 
 import pytest
-from django.db import connection, connections
+from django.db import DatabaseError, connection, connections
 
 from sagas import api
 from sagas.executor import drive, perform
@@ -182,6 +183,7 @@ def test_what_two_freezes_hold_is_held_by_the_second_when_the_first_is_lifted(sc
     drain()
 
     unfreeze(first)
+    scene.clock.put_forward(60)  # what was held comes back paced
     drain()
 
     run = scene.run(6_000_081)
@@ -305,6 +307,28 @@ def test_of_many_calls_racing_a_freeze_none_is_marked_after_its_commit(scene: St
         sent, last = cursor.fetchone()
     assert 0 < sent < 60
     assert last <= frozen_at
+
+
+def test_a_process_that_stopped_with_the_lock_keeps_nobody_from_freezing(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sagas.tx.SILENT_FOR", "200ms")
+    stopped, over = threading.Event(), threading.Event()
+
+    def stop_in_the_middle() -> None:
+        with contextlib.suppress(DatabaseError), api.transaction():
+            lock_freeze_shared()
+            stopped.set()
+            over.wait(30)
+
+    thread = _thread(stop_in_the_middle)
+    assert stopped.wait(30)
+
+    assert freeze()
+
+    over.set()
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def _thread(act: Callable[[], None]) -> threading.Thread:
