@@ -60,7 +60,7 @@ from sagas.retirement import (
     retirements,
 )
 from sagas.states import FINAL_RUN_STATES, ActionState, RunState
-from sagas.summary import counts, done, elements, level, mark_word, question, strip, trouble
+from sagas.summary import arguments, counts, done, elements, level, mark_word, question, strip, trouble
 from sagas.teamfile import read_team, team_from_document
 from sagas.teams import queues, store_team
 from sagas.tx import durable as transaction
@@ -81,6 +81,7 @@ __all__ = [
     "Received",
     "Team",
     "alarms",
+    "arguments",
     "arrived",
     "ask_to_lift",
     "asked",

@@ -232,3 +232,17 @@ def elements(facts: RunFacts, action: ActionFacts) -> tuple[Json, ...]:
     except Unbindable:
         return ()
     return tuple(listed) if isinstance(listed, list) else ()
+
+
+def arguments(facts: RunFacts, action: ActionFacts) -> dict[str, Json]:
+    """What a step is called with, by name; of one that was never prepared as far as it can be told from the picture."""
+    if action.args is not None:
+        return action.args if isinstance(action.args, dict) else {}
+    scope: dict[str, Json] = {"input": facts.input}
+    found: dict[str, Json] = {}
+    for name, template in facts.definition.step(action.step).args.items():
+        try:
+            found[name] = bind(template, scope)
+        except Unbindable:
+            continue
+    return found

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from sagas import api
 from sagas.facts import ActionFacts, RunFacts
 from sagas.states import ActionState, CompensationState
-from tools.bindings import Unbindable, bind
 from tools.contract import ErrorClass
 from workbench.web.presenters import known, steps, text
 from workbench.web.presenters.clock import Clock
@@ -73,23 +73,13 @@ def _told_apart(facts: RunFacts, actions: list[ActionFacts]) -> list[tuple[str, 
 
 
 def _given(facts: RunFacts, action: ActionFacts) -> dict[str, str]:
-    """The arguments of a step that are texts, without secrets; of one that was never prepared, what the input has."""
-    if action.args is not None:
-        args = steps.masked(action, action.args)
-    else:
-        args = {
-            name: _from_input(facts, part) for name, part in facts.definition.step(action.step).args.items()
-        }
+    """The arguments of a step that are texts, without secrets."""
+    shown = steps.masked(action, api.arguments(facts, action))
     return (
-        {name: part for name, part in args.items() if isinstance(part, str)} if isinstance(args, dict) else {}
+        {name: part for name, part in shown.items() if isinstance(part, str)}
+        if isinstance(shown, dict)
+        else {}
     )
-
-
-def _from_input(facts: RunFacts, template: object) -> object:
-    try:
-        return bind({"it": template}, {"input": facts.input})["it"]
-    except Unbindable:
-        return None
 
 
 def _table(
