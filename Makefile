@@ -3,6 +3,8 @@
 
 ARGS ?=
 export PYTHON
+# Hundreds of processes import the same modules: what the first has compiled is kept for the others (4 s of each start).
+export PYTHONDONTWRITEBYTECODE :=
 PY := .venv/bin/python
 UV := .venv/bin/uv
 # Any interpreter that runs can start the bootstrap; it then finds one that is new enough.
