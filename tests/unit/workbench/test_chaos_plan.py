@@ -92,6 +92,9 @@ class Ground:
 class NoWatch:
     """Stands for the watch, which measures."""
 
+    def struck(self, kind: str) -> None:
+        """Nobody tells the story of it."""
+
     def killed(self, pids: list[int]) -> None:
         """Nobody measures here."""
 
