@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from sagas.facts import RunFacts
 from tests.conftest import Simulator
 from tests.integration.workbench import flows
+from tests.integration.workbench.conftest import ref_of
 
 WORDS = {
     "maya": ("This form is too old", "Nothing was sent. Open the page again and repeat it."),
@@ -44,3 +46,23 @@ def test_an_old_form_of_the_login_page_is_told_to_somebody_who_is_not_logged_in(
 
     assert answer.status_code == 403
     assert WORDS["maya"][0] in answer.content.decode()
+
+
+@pytest.mark.requirement("S4-1")
+@pytest.mark.parametrize("htmx", [True, False])
+def test_what_somebody_wrote_is_inert_on_an_error_page_too(rejected_notice: RunFacts, htmx: bool) -> None:
+    wrote = "Provider \u202edetaerc\u202c \x1b[2J<b>duplicates</b>\u200b, wait for the others to look at it."
+    frozen = flows.Desk("ada").run("freeze", "", "f-1", scope="writes", applies_to="all", reason=wrote)
+    assert frozen.accepted, frozen
+    client = Client()
+    client.force_login(flows.person("maya"))
+    headers = {"HX-Request": "true"} if htmx else {}
+
+    answer = client.post(f"/handoffs/{ref_of(rejected_notice)}/plan/", headers=headers)
+
+    assert answer.status_code == 423
+    told = answer.content.decode()
+    shown = told[told.index("Provider ") :].partition("look at it")[0]
+    assert [name in shown for name in (">U+202E<", ">U+202C<", ">U+200B<", ">ESC<")] == [True] * 4
+    assert "&lt;b&gt;" in shown
+    assert not {"\u202e", "\u202c", "\u200b", "\x1b"} & set(shown)
