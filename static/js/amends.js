@@ -53,7 +53,7 @@ const hasDraft = () => all("#run textarea, #run select, #run input:not([type=hid
 let news = false;
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element, change) => {
   if (!news) return true;
-  if (name === "open") return change !== "remove" || !element.matches("details[id]");
+  if (name === "open") return change !== "remove" || !element.matches("details[id], dialog");
   const field = element.closest("textarea, select, input:not([type=radio])");
   if (!field) return true;
   // What a tick stands for may change under it (the version of a case); that it is set may not.
