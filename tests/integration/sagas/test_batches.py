@@ -13,7 +13,25 @@ from sagas.states import ActionState, RunState
 from tests.conftest import Clock, Simulator
 from tests.integration.sagas.conftest import OPERATOR, effects, settle
 from tests.integration.sagas.test_commands import on_the_desk
+from tools.contract import Contract
+from tools.outcome import Observation
 from tools.reader import definition_from_document
+from tools.world import World
+
+PATIENCE_S = 2.0
+"""How long most tools are waited for; the tool of these batches, which may take 20 s, is not when its answer is lost."""
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No call waits longer than `PATIENCE_S` for its answer."""
+    call = World.call
+
+    def call_shortly(self: World, contract: Contract, **given: Any) -> Observation:
+        limit_s = min(given.pop("time_limit_s", None) or PATIENCE_S, PATIENCE_S)
+        return call(self, contract, time_limit_s=limit_s, **given)
+
+    monkeypatch.setattr(World, "call", call_shortly)
 
 
 def batch(size: int) -> dict[str, Any]:
@@ -119,6 +137,7 @@ def test_of_a_batch_one_item_is_left_as_it_is_and_the_others_are_made_up_for(
 
 
 @pytest.mark.requirement("S0-56", "S3-8")
+@pytest.mark.usefixtures("impatient")
 def test_a_lost_answer_of_a_batch_is_asked_for_item_by_item_and_nothing_is_done_twice(
     simulator: Simulator, drained: Callable[..., RunFacts]
 ) -> None:
@@ -352,6 +371,7 @@ def test_a_lost_answer_inside_a_loop_is_asked_for_and_the_loop_goes_on(
 
 
 @pytest.mark.requirement("S0-56", "S3-8")
+@pytest.mark.usefixtures("impatient")
 def test_evidence_resolves_the_unclaimed_handoff_of_a_batch_only_when_its_last_item_is_known(
     simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
 ) -> None:
