@@ -33,6 +33,16 @@ PUBLISHER = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator
 DIRECTLY = build_opener(ProxyHandler({}))  # never through a proxy of the developer's machine
 # Rows that Django itself keeps in step with the code.
 KEPT = ("django_migrations", "django_content_type", "auth_permission")
+LONGEST_FIRST = ("browser", "faults", "integration", "concurrency", "stateful")
+"""Folders by how long their files take; the others come last."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Short files come last, so that no worker is left alone with a long one; within a folder chance orders them."""
+    place = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: place.get(item.path.relative_to(tests).parts[0], len(place)))
 
 
 @pytest.fixture(scope="session")
