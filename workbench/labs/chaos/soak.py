@@ -24,7 +24,7 @@ from workbench.labs.chaos.people import Lead, Person
 from workbench.labs.chaos.report import Report
 from workbench.labs.chaos.schedule import KILLS, schedule
 from workbench.labs.chaos.striker import Striker
-from workbench.labs.chaos.traffic import Log
+from workbench.labs.chaos.traffic import Log, forget_connection
 from workbench.labs.chaos.watch import Watch
 from workbench.labs.checker.gather import gather
 from workbench.labs.checker.invariants import judge
@@ -103,6 +103,7 @@ class Soak:
             self._watch.stopping.set()
             for thread in threads:
                 thread.join(90)
+        forget_connection()  # it has died with the server, more than once
         histories = gather(
             outside=arena.outside, owner_url=arena.connection_url_owner, said=self._log.all(), seen=self._seen
         )
