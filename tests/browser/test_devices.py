@@ -68,7 +68,7 @@ def test_the_silent_device_is_asked_about_by_name_and_those_behind_it_were_never
     silent = table.nth(7)
     expect(silent.locator("td").nth(0)).to_contain_text("Unknown")
     expect(silent.locator("td b")).to_have_text("Not known: does the device run the new configuration?")
-    expect(table.nth(0).locator("td").nth(2)).to_contain_text("device · ")
+    expect(table.nth(0).locator("td").nth(1)).to_contain_text("device · ")
     expect(table.nth(11).locator("td").nth(1)).to_have_text("never called")
     keys = table.locator("td:last-child").all_inner_texts()
     assert len(set(keys)) == len(DEVICES)
