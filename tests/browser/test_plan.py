@@ -117,7 +117,7 @@ def test_a_plan_is_void_once_the_case_has_changed_and_the_reason_goes_on_into_a_
     page.get_by_role("button", name="Make a new plan").click()
     expect(page.locator(".chead .pill")).to_have_text("Plan, nothing sent yet")
     expect(page.locator("#f-reason")).to_have_value(REASON)
-    assert page.locator("[data-digest]").get_attribute("data-digest") != first
+    expect(page.locator("[data-digest]")).not_to_have_attribute("data-digest", first)
 
 
 @pytest.mark.parametrize("who", ["maya", "lin"])

@@ -97,14 +97,14 @@ def test_fifty_callers_are_served_while_others_hang(outside: Outside) -> None:
                 "/reservations",
                 {**ORDER, "order": f"O-hang-{number}"},
                 key=f"h{number}",
-                limit_s=2,
+                limit_s=4,
             )
 
     with ThreadPoolExecutor(60) as pool:
         hanging = [pool.submit(hang, number) for number in range(10)]
         begun = time.monotonic()
         assert list(pool.map(lambda n: reserve(base, f"O-{n}"), range(50))) == [201] * 50
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 4
         for one in hanging:
             one.result()
     records = outside.records(kind="effect")

