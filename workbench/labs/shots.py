@@ -2,7 +2,7 @@
 
 Light, dark, Chinese and phone, named like the screens, so that a person can lay them beside the design. Logs in as
 the demo's people and reads pages; what it posts is the login form, a language, and a selection that is looked at and
-not started. Needs no database and no settings.
+not started. With `--act` people then act on the demo, for what stands only meanwhile. Needs no database and no settings.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from workbench.labs import acted
 
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -180,8 +182,8 @@ def address(page: Page) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def take(url: str, folder: Path) -> list[Path]:
-    """Every screen in every look; returns the files."""
+def take(url: str, folder: Path, *, act: bool = False) -> list[Path]:
+    """Every screen in every look, and what stands only while people act; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     executable = shutil.which("chromium") or shutil.which("chromium-browser")
     written: list[Path] = []
@@ -191,6 +193,8 @@ def take(url: str, folder: Path) -> list[Path]:
         known: dict[str, Screens] = {}
         for look in LOOKS:
             written += look_at(browser, url.rstrip("/"), folder, look, known)
+        if act:
+            written += _act(browser, url.rstrip("/"), folder)
         browser.close()
     return written
 
@@ -202,10 +206,7 @@ def look_at(browser: Browser, url: str, folder: Path, look: Look, known: dict[st
     page = context.new_page()
     page.goto(f"{url}/login/")
     door = [_picture(page, folder / f"09-login{look.suffix}.png", look)] if look.door else []
-    page.locator("[name=username]").fill(look.who)
-    page.locator("[name=password]").fill(f"demo-{look.who}")  # the demo prints these itself
-    page.locator("main button").click()
-    page.wait_for_url(lambda at: "/login/" not in at)
+    _log_in(page, look.who)
     own = _read(page, url, look.language) if look.language else ""
     try:
         return door + _pictures(page, url, folder, look, known)
@@ -213,6 +214,40 @@ def look_at(browser: Browser, url: str, folder: Path, look: Look, known: dict[st
         if own:
             _read(page, url, own)
         context.close()
+
+
+def _act(browser: Browser, url: str, folder: Path) -> list[Path]:
+    """People act, in English as far as they read it; each state is taken without another load of its page."""
+
+    def person(who: str) -> Page:
+        page = browser.new_context(viewport=DESK, locale="en-GB").new_page()  # type: ignore[arg-type]
+        page.goto(f"{url}/login/")
+        _log_in(page, who)
+        return page
+
+    def taken(page: Page, name: str) -> list[Path]:
+        files = []
+        for look in (one for one in LOOKS if one.who == "maya" and one.suffix in ("", "-dark", "-phone")):
+            page.set_viewport_size(look.size)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=look.scheme)  # type: ignore[arg-type]
+            files.append(_picture(page, folder / f"{name}{look.suffix}.png", look))
+        page.set_viewport_size(DESK)  # type: ignore[arg-type]
+        return files
+
+    maya, jonas, lin, ada = (person(who) for who in ("maya", "jonas", "lin", "ada"))
+    cases = kinds(maya)
+    stale = next(path for name, path in cases.items() if name.endswith("-bad"))
+    files = acted.conflict(maya, jonas, f"{url}{stale}", taken)
+    plan = plans(maya, cases).get("03-plan-preview")
+    files += acted.running(maya, f"{url}{plan}", taken) if plan else []
+    return files + acted.frozen(maya, lin, ada, url, taken)
+
+
+def _log_in(page: Page, who: str) -> None:
+    page.locator("[name=username]").fill(who)
+    page.locator("[name=password]").fill(f"demo-{who}")  # the demo prints these itself
+    page.locator("main button").click()
+    page.wait_for_url(lambda at: "/login/" not in at)
 
 
 def _pictures(page: Page, url: str, folder: Path, look: Look, known: dict[str, Screens]) -> list[Path]:
@@ -251,8 +286,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m workbench.labs.shots", description=__doc__)
     parser.add_argument("url", help="where the demo runs")
     parser.add_argument("--into", type=Path, default=Path("shots"), help="the folder to write to")
+    parser.add_argument("--act", action="store_true", help="let people act on the demo for more pictures")
     arguments = parser.parse_args()
-    for file in take(arguments.url, arguments.into):
+    for file in take(arguments.url, arguments.into, act=arguments.act):
         print(file)
     return 0
 
