@@ -16,7 +16,9 @@ let checked = live?.dataset.checked ?? "";
 function tick() {
   if (!document.hidden && !$("[data-ended]")) poll.dispatchEvent(new CustomEvent("amends:tick"));
 }
-let ticking = poll && setInterval(tick, Number(poll.dataset.every) * 1000);
+// Asked anew before each tick: what hurries (a bulk under way) may begin and end while the page is open.
+const pace = () => Number(($("[data-hurry]") ?? poll).dataset.every) * 1000;
+let ticking = poll && setTimeout(function next() { ticking = setTimeout(next, pace()); tick(); }, pace());
 if (poll) document.addEventListener("visibilitychange", () => { if (ticking) tick(); });
 
 // Banners are on every page, polled or not: what is frozen, and whether automatic work stands still.
@@ -77,7 +79,7 @@ body.addEventListener("htmx:configRequest", (event) => {
 });
 body.addEventListener("htmx:afterRequest", (event) => {
   if (event.target !== poll) return;
-  if (event.detail.xhr?.status === 286) ticking = clearInterval(ticking);  // nothing further comes of it
+  if (event.detail.xhr?.status === 286) ticking = clearTimeout(ticking);  // nothing further comes of it
   const stamp = event.detail.xhr?.getResponseHeader("X-Checked");
   if (stamp) { checked = stamp; if (live) live.dataset.checked = stamp; }
   mark(event.detail.successful && Boolean(stamp));

@@ -5,7 +5,6 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const body = document.body;
 const poll = $("#poll");
 const at = () => $("#at").dataset;
-const EVERY = Number(poll.dataset.every) * 1000;
 
 // --- The row at hand: one row's controls are in the tab order, J and K or the arrows make another one that row ----
 
@@ -172,7 +171,7 @@ function fail() {
   const since = $("#live")?.dataset.checked ?? "";
   const says = $("[data-says]", note);
   const again = $("[data-again]", note);
-  let left = EVERY / 1000;
+  let left = Number(($("[data-hurry]") ?? poll).dataset.every);
   clearInterval(stale);
   stale = setInterval(() => { left = Math.max(left - 1, 1); again.textContent = again.dataset.again.replace("{n}", left); }, 1000);
   again.textContent = again.dataset.again.replace("{n}", left);

@@ -97,8 +97,7 @@ def context(reader: Reader, asked: Asked, *, saving: Saving | None = None) -> di
     return {
         "queue": shown,
         "shown": frame.shown_places(page),
-        "bulk_lines": lines,
-        "bulk_seen": bulk.seen_lines(lines),
+        **bulk.above_the_queue(lines),
     }
 
 

@@ -45,6 +45,21 @@ def test_its_line_stays_above_the_queue_leads_to_what_was_not_done_and_is_put_aw
     assert lin.get(reverse("queue")).context["bulk_lines"] == ()
 
 
+def test_the_queue_looks_often_while_a_bulk_is_under_way_and_not_for_one_that_has_ended(
+    stopped: tuple[str, list[RunFacts]],
+) -> None:
+    lin = client_of("lin")
+    hurries = 'id="bulk-line" data-hurry data-every="2"'
+    assert hurries not in lin.get(reverse("queue")).content.decode()
+
+    lead = Lead()
+    ref = lead.freeze("retry", cases(3))
+    assert lead.start(ref, f"start-{ref}").accepted
+
+    # A page that was made before it began hears of it at its next look, and looks often from then on.
+    assert hurries in lin.get(reverse("bulk-line"), {"lines": "nothing-yet"}).content.decode()
+
+
 def test_a_report_says_which_cases_are_still_open_and_that_it_was_taken(
     stopped: tuple[str, list[RunFacts]],
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -119,6 +119,7 @@ class Line:
     trouble: str
     trouble_url: str
     dismiss_url: str
+    moves: bool
     seen: str
 
 
@@ -296,6 +297,7 @@ def _line(one: BulkFacts, clock: Clock, reader: str) -> Line:
         trouble=_("Show the {n}").format(n=trouble) if trouble else "",
         trouble_url=f"{url}?show={next(iter(odd))}" if len(odd) == 1 else url,
         dismiss_url=reverse("bulk-dismiss", args=[one.ref]) if own else "",
+        moves=one.state not in ENDED,
         seen=seen(one),
     )
 
@@ -303,6 +305,10 @@ def _line(one: BulkFacts, clock: Clock, reader: str) -> Line:
 _TROUBLE = (MemberState.FAILED, MemberState.NO_ANSWER, MemberState.REFUSED)
 
 
-def seen_lines(found: Iterable[Line]) -> str:
-    """All that a poll of the lines would change, as one word."""
-    return "-".join(f"{one.ref}.{one.seen}" for one in found)
+def above_the_queue(found: Collection[Line]) -> dict[str, object]:
+    """The lines for their template, whether one of them is under way, and all that a poll would change as one word."""
+    return {
+        "bulk_lines": found,
+        "bulk_hurry": any(one.moves for one in found),
+        "bulk_seen": "-".join(f"{one.ref}.{one.seen}" for one in found),
+    }

@@ -51,9 +51,9 @@ def bulk(reader: Reader) -> HttpResponse:
 def line(reader: Reader) -> HttpResponse:
     """The lines of bulks above the queue, where they are others than the page says."""
     lines = words.lines(bulks.on_the_queue(reader.actor.id), reader.clock, reader=reader.actor.id)
-    if words.seen_lines(lines) == reader.request.GET.get("lines", ""):
+    context = words.above_the_queue(lines)
+    if context["bulk_seen"] == reader.request.GET.get("lines", ""):
         return unchanged(reader)
-    context = {"bulk_lines": lines, "bulk_seen": words.seen_lines(lines)}
     return stamped(reader, part(reader, "bulk/line.html", context))
 
 
