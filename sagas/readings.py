@@ -175,9 +175,11 @@ class StandsStill:
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerSeen:
-    """The broker: bells that nobody has heard yet, and what it does when its memory is full."""
+    """The broker: bells that wait in it, for how long nobody has heard any that was rung (0 while somebody does), and
+    what it does when its memory is full."""
 
     bells: int
+    unheard_s: float
     policy: str
 
 
@@ -222,11 +224,13 @@ class ReconciliationSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseSeen:
-    """The database: its version, and connections in use of those allowed."""
+    """The database: its version, connections in use of those allowed, and how far the clock of the process that asked is
+    ahead of the database's (negative: behind), as exactly as the answer's own time allows."""
 
     version: str
     connections: int
     allowed: int
+    ahead_s: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,13 @@ Whether this is well or ill is said by `sagas.alarms`; a probe asks `sagas.healt
 
 from __future__ import annotations
 
+import time
+
 from django.conf import settings
 from django.db import connection
 from redis.exceptions import RedisError
 
+from sagas.ledger import ears
 from sagas.models import Reconciliation
 from sagas.readings import (
     BrokerSeen,
@@ -87,13 +90,14 @@ def waiting() -> Waiting:
 
 
 def broker_seen() -> BrokerSeen | None:
-    """What waits in the queue of the bells; None when the broker cannot be reached."""
+    """What waits in the queue of the bells, and whether it is heard; None when the broker cannot be reached."""
     try:
         with broker() as client:
             policy = str(client.info("memory").get("maxmemory_policy", ""))
-            return BrokerSeen(bells=int(client.llen(settings.CELERY_TASK_DEFAULT_QUEUE)), policy=policy)
+            bells = int(client.llen(settings.CELERY_TASK_DEFAULT_QUEUE))
     except (RedisError, OSError):
         return None
+    return BrokerSeen(bells=bells, unheard_s=ears.silence_s(), policy=policy)
 
 
 def outbox_seen() -> OutboxSeen:
@@ -156,9 +160,14 @@ def reconciliation_seen() -> ReconciliationSeen:
 def database_seen() -> DatabaseSeen:
     """What the database says of itself."""
     with connection.cursor() as cursor:
+        asked = time.time()
         cursor.execute(
             "SELECT current_setting('server_version'), current_setting('max_connections')::int, "
-            "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')"
+            "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
+            "extract(epoch FROM now_())"
         )
-        version, allowed, used = cursor.fetchone()
-    return DatabaseSeen(version=version.split(" ")[0], connections=used, allowed=allowed)
+        version, allowed, used, there = cursor.fetchone()
+        answered = time.time()
+    # Read at some moment between the two: only what lies outside of them is a difference of the clocks.
+    ahead = max(asked - float(there), 0.0) + min(answered - float(there), 0.0)
+    return DatabaseSeen(version=version.split(" ")[0], connections=used, allowed=allowed, ahead_s=ahead)

@@ -88,14 +88,23 @@ def hearing() -> Hearing:
             "WHERE heard_at > now_() - interval '15 minutes' AND left_at IS NULL ORDER BY place"
         )
         ears = tuple((row[0], max(float(row[1]), 0.0)) for row in cursor.fetchall())
+    rung, unheard = _rung()
+    return Hearing(rung_s=rung, unheard_s=unheard, ears=ears)
+
+
+def silence_s() -> float:
+    """For how many seconds no bell was heard; 0 while the spacing of rings and marks explains it."""
+    __, unheard = _rung()
+    return unheard if unheard > RING_EVERY_S + _MARK_EVERY_S else 0.0
+
+
+def _rung() -> tuple[float | None, float]:
+    """Seconds since the last canary, None when there was none, and how long none was heard."""
+    with connection.cursor() as cursor:
         cursor.execute(
             "SELECT extract(epoch FROM now_() - max(rung_at)), "
             "extract(epoch FROM max(rung_at) - greatest(max(heard_at), min(since) FILTER (WHERE rung_at IS NOT NULL))) "
             "FROM sagas_ear"
         )
         rung, unheard = cursor.fetchone()
-    return Hearing(
-        rung_s=None if rung is None else max(float(rung), 0.0),
-        unheard_s=max(float(unheard or 0.0), 0.0),
-        ears=ears,
-    )
+    return None if rung is None else max(float(rung), 0.0), max(float(unheard or 0.0), 0.0)

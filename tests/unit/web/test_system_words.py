@@ -55,7 +55,7 @@ def well() -> Vitals:
     return Vitals(
         workers=part((worker(),)),
         waiting=part(Waiting(due=0, oldest_s=0, held=0)),
-        broker=part(BrokerSeen(bells=0, policy="noeviction")),
+        broker=part(BrokerSeen(bells=0, unheard_s=0, policy="noeviction")),
         outbox=part(OutboxSeen(waiting=0, oldest_s=0, parked=0)),
         unknown=part(Counted(count=0, since=None)),
         outstanding=part(Outstanding(all=0, dangling=0, since=None, with_people=0)),
@@ -69,7 +69,7 @@ def well() -> Vitals:
                 running_since=None,
             )
         ),
-        database=part(DatabaseSeen(version="18.1", connections=9, allowed=100)),
+        database=part(DatabaseSeen(version="18.1", connections=9, allowed=100, ahead_s=0.3)),
         alarms=part(()),
     )
 
@@ -123,7 +123,9 @@ def test_alarms_that_were_not_read_are_not_called_none() -> None:
     [
         ({"waiting": Waiting(due=3, oldest_s=31, held=0)}, "Due work", "bad"),
         ({"waiting": Waiting(due=3, oldest_s=29, held=0)}, "Due work", "ok"),
-        ({"broker": BrokerSeen(bells=2, policy="allkeys-lru")}, "Broker", "bad"),
+        ({"broker": BrokerSeen(bells=2, unheard_s=0, policy="allkeys-lru")}, "Broker wait", "bad"),
+        ({"broker": BrokerSeen(bells=2, unheard_s=61, policy="noeviction")}, "Broker wait", "bad"),
+        ({"broker": BrokerSeen(bells=2, unheard_s=59, policy="noeviction")}, "Broker wait", "ok"),
         ({"outbox": OutboxSeen(waiting=1, oldest_s=61, parked=0)}, "Outbox wait", "bad"),
         ({"outbox": OutboxSeen(waiting=0, oldest_s=0, parked=1)}, "Outbox wait", "bad"),
         ({"workers": (worker(left=-2.0),)}, "Workers", "warn"),
@@ -134,7 +136,11 @@ def test_alarms_that_were_not_read_are_not_called_none() -> None:
             "Outstanding compensations",
             "compfailed",
         ),
-        ({"database": DatabaseSeen(version="18.1", connections=90, allowed=100)}, "Database", "bad"),
+        (
+            {"database": DatabaseSeen(version="18.1", connections=90, allowed=100, ahead_s=0)},
+            "Database",
+            "bad",
+        ),
     ],
 )
 def test_a_number_over_its_limit_has_another_mark(changed: dict[str, Any], name: str, icon: str) -> None:
@@ -142,6 +148,30 @@ def test_a_number_over_its_limit_has_another_mark(changed: dict[str, Any], name:
     seen = replace(well(), **parts)
 
     assert tile(seen, name).icon == icon
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "icon", "says"),
+    [
+        (1.9, "ok", ""),
+        (3.2, "bad", "this server's clock is 3.2 s ahead of it, "),
+        (-75.0, "bad", "this server's clock is 1 m behind it, "),
+    ],
+)
+def test_a_clock_that_is_not_the_databases_is_told(ahead_s: float, icon: str, says: str) -> None:
+    seen = DatabaseSeen(version="18.1", connections=9, allowed=100, ahead_s=ahead_s)
+
+    found = tile(replace(well(), database=part(seen)), "Database")
+
+    assert (found.icon, found.about) == (icon, f"{says}PostgreSQL 18.1, 9 of 100 connections")
+
+
+def test_how_long_no_bell_was_heard_stands_with_the_broker() -> None:
+    seen = BrokerSeen(bells=2, unheard_s=61, policy="noeviction")
+
+    found = tile(replace(well(), broker=part(seen)), "Broker wait")
+
+    assert (found.value, found.about) == ("1 m", "2 bells to be heard, limit 60 s")
 
 
 def test_no_worker_is_bad_only_while_work_waits() -> None:

@@ -33,7 +33,9 @@ from workbench.web.presenters.shares import milliseconds
 from workbench.web.presenters.shell import freeze_what
 from workbench.web.presenters.words import Words
 
-NOT_MOVING_S, LAGGING_S = 30, 60
+NOT_MOVING_S, LAGGING_S, UNHEARD_S = 30, 60, 60
+SKEW_S = 2.0
+"""How far a server's clock may be from the database's: answers are timed by the one, windows close by the other."""
 CROWDED = 0.8
 """As long as runs and events may wait before an alarm says so; the share of connections that is too many."""
 
@@ -161,7 +163,7 @@ def panel(seen: Vitals, freezes: tuple[FreezeFacts, ...], *, clock: Clock) -> Pa
     tiles = (
         _tile(_("Workers"), seen.workers, lambda value: _workers(value, codes), clock),
         _tile(_("Due work"), seen.waiting, _due, clock),
-        _tile(_("Broker"), seen.broker, _broker, clock),
+        _tile(_("Broker wait"), seen.broker, _broker, clock),
         _tile(_("Outbox wait"), seen.outbox, _outbox, clock),
         _tile(_("Unknown steps"), seen.unknown, lambda value: _unknown(value, clock), clock),
         _tile(
@@ -213,10 +215,15 @@ def _due(seen: Waiting) -> _Told:
 
 
 def _broker(seen: BrokerSeen) -> _Told:
-    value = ngettext("{n} bell", "{n} bells", seen.bells).format(n=shares.number(seen.bells))
+    value = seconds(seen.unheard_s) if seen.unheard_s else _("none")
+    about = ngettext(
+        "{n} bell to be heard, limit {limit} s", "{n} bells to be heard, limit {limit} s", seen.bells
+    )
+    said = about.format(n=shares.number(seen.bells), limit=UNHEARD_S)
     if seen.policy != "noeviction":
-        return _ill(value, _("it evicts when its memory is full ({policy})").format(policy=seen.policy))
-    return _well(value, _("waiting to be heard; it evicts nothing"))
+        evicts = _("it evicts when its memory is full ({policy})").format(policy=seen.policy)
+        return _ill(value, _(", ").join((evicts, said)))
+    return _ill(value, said) if seen.unheard_s > UNHEARD_S else _well(value, said)
 
 
 def _outbox(seen: OutboxSeen) -> _Told:
@@ -277,6 +284,13 @@ def _database(seen: DatabaseSeen, took_ms: float) -> _Told:
     about = _("PostgreSQL {version}, {n} of {all} connections").format(
         version=seen.version, n=seen.connections, all=seen.allowed
     )
+    if abs(seen.ahead_s) > SKEW_S:
+        ahead, behind = (
+            _("this server's clock is {span} ahead of it"),
+            _("this server's clock is {span} behind it"),
+        )
+        skew = (ahead if seen.ahead_s > 0 else behind).format(span=seconds(abs(seen.ahead_s)))
+        return _ill(value, _(", ").join((skew, about)))
     return _ill(value, about) if seen.connections > CROWDED * seen.allowed else _well(value, about)
 
 
