@@ -314,6 +314,11 @@ class CommandDesk:
                 settled_at=None,
             )
             self._register_again(action)
+            self._items_again(action, items)
+            if desk.items(action) and contract.items is None:
+                desk.move(
+                    action, "send", ActionState.SENT, actor=self._actor, sent_at=desk.now
+                )  # its items go out
         else:
             self._new_generation(action, args=action.args, verb="retry")
         self._resume(TRIED_AGAIN)
@@ -360,12 +365,18 @@ class CommandDesk:
         return next(one for one in self._desk.facts().actions if one.id == action.pk)
 
     def _retry_items(self, whole: Action, names: tuple[str, ...]) -> None:
+        chosen = self._items_again(whole, names)
+        if not chosen:
+            raise NotAllowed(_NOT_REFUSED)
+        self._resume(f"{TRIED_AGAIN} of {chosen} items")
+
+    def _items_again(self, whole: Action, names: tuple[str, ...]) -> int:
+        """Let refused items go out again: those named, or all of them. Returns how many. Raises `NotAllowed`."""
         desk = self._desk
         refused = [row for row in desk.items(whole) if row.state == ActionState.REJECTED]
         chosen = [row for row in refused if not names or row.item in names]
-        if not chosen or len(chosen) < len(names):
-            sentence = "Only items that were refused can go out again."
-            raise NotAllowed(Obstacle(code="not_refused", sentence=sentence))
+        if len(chosen) < len(names):
+            raise NotAllowed(_NOT_REFUSED)
         for row in chosen:
             desk.move(
                 row,
@@ -378,7 +389,7 @@ class CommandDesk:
                 settled_at=None,
             )
             self._register_again(row)
-        self._resume(f"{TRIED_AGAIN} of {len(chosen)} items")
+        return len(chosen)
 
     def accept_items(self, step: str, *, items: tuple[str, ...]) -> None:
         """Leave refused items of a call over many as they are: nothing was done for them, and nothing will be.
@@ -778,6 +789,8 @@ def _result_named(contract: Contract, reference: str, looked: Looked | None) -> 
         document = {name: document}
     return document
 
+
+_NOT_REFUSED = Obstacle(code="not_refused", sentence="Only items that were refused can go out again.")
 
 _MADE_ANEW = frozenset({ActionState.COMPENSATED.value, ActionState.REJECTED.value, ActionState.SKIPPED.value})
 """What did not take effect, or does not any more."""

@@ -78,6 +78,29 @@ def test_seven_of_two_hundred_fail_and_a_person_sees_just_these(
     assert second["key"] != facts.action("relabel").key
 
 
+@pytest.mark.requirement("S0-56", "S1-18")
+@pytest.mark.parametrize(
+    "refusal",
+    [{"mode": "refuse"}, {"mode": "ok", "items": ["ART-1", "ART-2", "ART-3"], "item_state": "locked"}],
+    ids=["the call", "each item"],
+)
+def test_a_batch_that_was_refused_as_a_whole_goes_out_again_as_a_whole(
+    simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock, refusal: dict[str, Any]
+) -> None:
+    simulator.plan({"tool": "relabel_items", **refusal})
+    facts = drained("batch_relabel", batch(3))
+    assert facts.action("relabel").state is ActionState.REJECTED
+
+    simulator.plan({"tool": "relabel_items", "mode": "ok"})
+    with on_the_desk(facts) as desk:
+        desk.retry("relabel")
+    facts = settle(facts.ref, clock)
+
+    assert facts.state is RunState.COMPLETED
+    assert set(item_states(facts).values()) == {"confirmed"}
+    assert effects(simulator, "relabel_items") == 3
+
+
 @pytest.mark.requirement("S0-56", "S2-5")
 def test_a_batch_is_compensated_item_by_item_in_reverse_and_only_what_took_effect(
     simulator: Simulator, drained: Callable[..., RunFacts], clock: Clock
@@ -306,6 +329,25 @@ def test_a_loop_is_compensated_as_often_as_it_took_effect_and_in_reverse(
     assert effects(simulator, "release_stock") == 3
     released = Entry.objects.filter(run_ref=facts.ref, name="tool.compensation.succeeded").order_by("seq")
     assert [entry.step for entry in released] == ["reserve[3]", "reserve[2]", "reserve[1]"]
+
+
+@pytest.mark.requirement("S0-56")
+def test_a_loop_whose_only_element_was_refused_goes_out_again_as_a_loop(
+    simulator: Simulator, drained: Callable[..., RunFacts], published: None, clock: Clock
+) -> None:
+    asks = {**LOOP, "name": "reserve_or_ask", "on_failure": "handoff"}
+    api.publish_definition(definition_from_document(asks), actor=OPERATOR)
+    simulator.plan({"tool": "reserve_stock", "mode": "refuse"})
+    facts = drained("reserve_or_ask", {**LINES, "lines": LINES["lines"][:1]})
+    assert facts.action("reserve").state is ActionState.REJECTED
+
+    simulator.plan({"tool": "reserve_stock", "mode": "ok"})
+    with on_the_desk(facts) as desk:
+        desk.retry("reserve")
+    facts = settle(facts.ref, clock)
+
+    assert facts.state is RunState.COMPLETED
+    assert effects(simulator, "reserve_stock") == 1
 
 
 @pytest.mark.requirement("S0-56")
