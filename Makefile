@@ -3,7 +3,7 @@
 
 ARGS ?=
 export PYTHON
-# Hundreds of processes import the same modules: what the first has compiled is kept for the others (4 s of each start).
+# Hundreds of processes import the same modules: what the first has compiled is kept for the others.
 export PYTHONDONTWRITEBYTECODE :=
 PY := .venv/bin/python
 UV := .venv/bin/uv
