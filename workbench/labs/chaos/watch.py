@@ -40,7 +40,8 @@ class _Case:
 
 @dataclass(frozen=True)
 class Slow:
-    """A recovery that took long: the run, when its owner was found dead and when it was taken, and what was struck.
+    """A recovery that took long: the run, when its owner was found dead (None: only its bell was lost), when it was
+    taken, and what was struck.
 
     Seconds count from the last fault that covers the run; `struck` are the faults since five seconds before it.
     """
@@ -51,7 +52,7 @@ class Slow:
     struck: tuple[tuple[float, str], ...]
 
     def __str__(self) -> str:
-        found = "not found dead" if self.found_s is None else f"found after {self.found_s:.1f} s"
+        found = "bell lost" if self.found_s is None else f"found after {self.found_s:.1f} s"
         struck = ", ".join(f"{kind} {at:+.1f}" for at, kind in self.struck)
         return f"run {self.run}: {found}, taken after {self.taken_s:.1f} s; struck: {struck}"
 
@@ -132,10 +133,7 @@ class Watch:
             for cases, into in ((self._held, self.figures.worker), (self._forgotten, self.figures.broker)):
                 done = [case for case in cases if case.run in seen and _resumed(case, seen[case.run])]
                 into += [now - case.since for case in done]
-                if cases is self._held:
-                    self.figures.slow += [
-                        self._told(case, now) for case in done if now - case.since >= SLOW_S
-                    ]
+                self.figures.slow += [self._told(case, now) for case in done if now - case.since >= SLOW_S]
                 cases[:] = [case for case in cases if case not in done]
 
     def _told(self, case: _Case, now: float) -> Slow:
