@@ -185,6 +185,20 @@ def test_a_killed_sweep_covers_a_run_only_when_no_other_has_listened_since_its_w
     assert watch.figures.worker == [counted]
 
 
+def test_a_slow_recovery_is_told_with_what_was_struck_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Scripted(monkeypatch)
+    for at, kind in ((90.0, "web"), (99.0, "child"), (102.0, "database")):
+        watch.at(at).struck(kind)
+        if kind == "child":
+            watch.at(100.0, HELD).killed([4711])
+    watch.at(104.0, FREED).look()
+    watch.at(107.0, TAKEN).look()
+
+    assert [str(one) for one in watch.figures.slow] == [
+        "run 1: found after 4.0 s, taken after 7.0 s; struck: child -1.0, database +2.0"
+    ]
+
+
 # --- What the report says ----------------------------------------------------------------------------------------
 
 

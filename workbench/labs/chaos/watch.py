@@ -22,7 +22,8 @@ WHERE w.ended_at IS NULL AND split_part(w.place, ':', 2)::int = ANY(%s)
 """
 _DUE = "SELECT id, fence, owner FROM sagas_run WHERE owner = '' AND due_at <= now_() ORDER BY due_at LIMIT 20"
 _NOW = """
-SELECT id, fence, owner, due_at > now_() AS later, finished_at IS NOT NULL AS ended FROM sagas_run WHERE id = ANY(%s)
+SELECT id, fence, owner, coalesce(due_at > now_(), true) AS later, finished_at IS NOT NULL AS ended
+FROM sagas_run WHERE id = ANY(%s)
 """
 
 
@@ -163,7 +164,7 @@ class Watch:
 
 
 def _resumed(case: _Case, row: tuple[int, int, str, bool, bool]) -> bool:
-    """Whether somebody took it: it is claimed anew, at its end, or waiting for a time of its own."""
+    """Whether somebody took it: it is claimed anew, at its end, or let go again until a time of its own or a person."""
     _, fence, owner, later, ended = row
     taken = owner not in ("", case.owner) and fence > case.fence
     put_off = owner == "" and fence > case.fence and bool(later)
