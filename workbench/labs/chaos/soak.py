@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ class Soak:
             for thread in threads[:STARTERS]:
                 thread.join(90)
             self._arena.outside.behave()
-            settled_s = self._settle()
+            settled_s = self._settle(threads[STARTERS : STARTERS + len(people)])
         finally:
             self._calm.set()
             agents.stopping.set()
@@ -156,15 +156,17 @@ class Soak:
         freezer.join()
         self._watch.covers_all()
 
-    def _settle(self) -> float:
-        """Wait until nothing moves any more; returns the seconds that took."""
+    def _settle(self, people: Sequence[threading.Thread]) -> float:
+        """Wait until nobody acts and nothing moves any more; returns the seconds that took."""
         began, tell, quiet = time.monotonic(), time.monotonic() + TELL_EVERY_S, 0
         people_until = began + min(20.0, self._seconds / 4)
         while time.monotonic() - began < SETTLE_S and quiet < 3:
             self._arena.tend()
             if time.monotonic() >= people_until:
                 self._over.set()
-            quiet = quiet + 1 if self._over.is_set() and not self._moving() else 0
+            # Somebody may still be at their last command when all else is at rest.
+            acting = not self._over.is_set() or any(one.is_alive() for one in people)
+            quiet = 0 if acting or self._moving() else quiet + 1
             if time.monotonic() >= tell:
                 tell = time.monotonic() + TELL_EVERY_S
                 self._tell(self._seconds + time.monotonic() - began)
