@@ -81,7 +81,13 @@ def test_the_sweep_finds_ten_compensations_whose_worker_died_and_brings_all_of_t
         assert len({call["key"] for call in calls}) == 1
         assert [r["tool"] for r in effects(stage, facts)].count("release_stock") == 1
         assert told(ref)[-1] == "tool.compensation.succeeded"
-        assert told(ref).count("tool.compensation.unknown") == 2
+        # Every call but the last left open what it had done: two were lost, and one more was marked as sent
+        # and never left where the worker died in between.
+        assert (
+            2
+            <= told(ref).count("tool.compensation.unknown")
+            == told(ref).count("tool.compensation.started") - 1
+        )
     assert processes.end(sweep) == 0
 
 

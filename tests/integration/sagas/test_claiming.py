@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, LiteralString
 from unittest.mock import patch
 
 import psycopg
@@ -51,20 +51,8 @@ def test_one_claim_takes_one_run_of_three_thousand_though_the_table_was_analysed
     order: dict[str, Any], fresh_database: str
 ) -> None:
     template = start(order)
-    new = ("id", "ref", "start_key", "due_at")
-    columns = [str(f.column) for f in Run._meta.concrete_fields if f.column not in new]
-    copied = sql.SQL(", ").join(map(sql.Identifier, columns))
     with psycopg.connect(fresh_database, autocommit=True) as owner:
-        # Rows as they are after days of work: the trail is not what this test is about.
-        owner.execute("SET session_replication_role = replica")
-        owner.execute(
-            sql.SQL(
-                "INSERT INTO sagas_run (ref, start_key, due_at, {0}) "
-                "SELECT 'run_' || n, 'n' || n, NULL, {0} FROM sagas_run, generate_series(1, 3000) n WHERE id = %s"
-            ).format(copied),
-            [template.pk],
-        )
-        owner.execute("VACUUM ANALYZE sagas_run")
+        copy_run(owner, template, 3000, due_at="NULL", lane="lane")
         owner.execute("UPDATE sagas_run SET due_at = now_() - interval '1 minute'")
     owner_id = workers.enrol("test")
 
@@ -72,6 +60,24 @@ def test_one_claim_takes_one_run_of_three_thousand_though_the_table_was_analysed
 
     assert claimed is not None
     assert list(Run.objects.exclude(owner="").values_list("pk", flat=True)) == [claimed]
+
+
+def copy_run(owner: psycopg.Connection[Any], template: Run, times: int, **differing: LiteralString) -> None:
+    """As many more runs as after days of work, seen by the planner; their trail is not what it is about."""
+    own = {"ref": sql.SQL("'run_' || n"), "start_key": sql.SQL("'n' || n")}
+    own |= {column: sql.SQL(value) for column, value in differing.items()}
+    same = [str(f.column) for f in Run._meta.concrete_fields if f.column not in ("id", *own)]
+    owner.execute("SET session_replication_role = replica")
+    owner.execute(
+        sql.SQL(
+            "INSERT INTO sagas_run ({}) SELECT {} FROM sagas_run, generate_series(1, %s) n WHERE id = %s"
+        ).format(
+            sql.SQL(", ").join(map(sql.Identifier, [*own, *same])),
+            sql.SQL(", ").join([*own.values(), *map(sql.Identifier, same)]),
+        ),
+        [times, template.pk],
+    )
+    owner.execute("VACUUM ANALYZE sagas_run")
 
 
 def _claim(owner: str) -> int | None:
@@ -349,17 +355,15 @@ def drain_once(run: Run) -> None:
 @pytest.mark.parametrize(
     ("statement", "parameters"), [(ledger._LANES_DUE, [[0, 3], 0.0]), (ledger._FIRST_DUE, [3, 0.0])]
 )
-def test_the_index_of_due_runs_is_used_up_to_now_and_no_further(
-    order: dict[str, Any], statement: str, parameters: list[Any]
+def test_an_index_of_due_runs_is_used_up_to_now_and_no_further(
+    order: dict[str, Any], fresh_database: str, statement: str, parameters: list[Any]
 ) -> None:
-    """`due_at` is a bound of the index: runs that are due later are not even looked at."""
-    start(order)
+    """`due_at` is a bound of whichever index is taken: runs that are due later are not even looked at."""
+    with psycopg.connect(fresh_database, autocommit=True) as owner:
+        copy_run(owner, start(order), 3000, due_at="now_() + (n - 20) * interval '1 minute'", lane="n %% 4")
     with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off")
-        cursor.execute("SET enable_bitmapscan = off")
         cursor.execute("EXPLAIN " + statement, parameters)
         plan = "\n".join(row[0] for row in cursor.fetchall())
-        cursor.execute("RESET enable_seqscan")
-        cursor.execute("RESET enable_bitmapscan")
-    assert " run_due_lane " in plan
-    assert re.search(r"Index Cond: .*lane.* AND .*due_at", plan), plan
+    assert re.search(r"Index (Only )?Scan using run_due(_lane)? .*\n +Index Cond: .*due_at <= ", plan), plan
+    assert "Seq Scan" not in plan
+    assert not re.search(r"Filter: .*due_at <= ", plan), plan
