@@ -11,9 +11,10 @@ from sagas import api
 from sagas.facts import RunFacts
 from tests.conftest import PUBLISHER, Simulator
 from tests.integration.workbench import flows
+from tests.integration.workbench.conftest import REFUSED
 from tools.lint import Waiver
 from tools.reader import contract_from_document, definition_from_document
-from workbench.web.presenters import tool_page, workflow_page
+from workbench.web.presenters import shares, tool_page, workflow_page
 from workbench.web.presenters.tools import ToolList
 from workbench.web.presenters.workflows import WorkflowList
 
@@ -128,6 +129,42 @@ def test_a_tool_shows_its_calls_its_users_and_its_freeze(maya: Client, unknown_n
     assert "Freeze tool:send_notice" in form
     prefilled = form.partition('name="applies_to"')[2].partition("</section>")[0]
     assert "tool:send_notice" in prefilled.partition("</textarea>")[0]
+
+
+def test_the_last_seven_days_of_a_tool_are_what_its_calls_came_to(maya: Client, workplace: Simulator) -> None:
+    notices = []
+    for name, *rules in (
+        ("order_fulfilment", {"tool": "send_notice", "mode": "cut", "times": 1}),
+        ("order_fulfilment", {"tool": "send_notice", "mode": "throttle", "times": 1, "retry_after_s": 1}),
+        ("order_fulfilment",),
+        ("orders", REFUSED),
+    ):
+        workplace.plan(*rules)
+        notices.append(flows.drive_until_still(flows.start(name)).action("send_notice"))
+    went = len(workplace.ledger(tool="send_notice", kind="arrived"))
+    took = [
+        attempt.duration_ms
+        for notice in notices
+        for attempt in notice.attempts
+        if attempt.answer not in ("", "unknown", "not_sent") and attempt.duration_ms is not None
+    ]
+
+    shown: tool_page.Tool = maya.get("/tools/send_notice/").context["tool"]
+
+    assert went == sum(len(notice.attempts) for notice in notices) == 5
+    assert shown.calls == "5"
+    assert [(str(one.name), one.count) for one in shown.shares] == [
+        ("Confirmed", "2"),
+        ("Rejected", "1"),
+        ("Unknown at first", "1"),
+    ]
+    assert {str(line.label): str(line.value) for line in shown.numbers} == {
+        "Mean answer time": shares.milliseconds(round(sum(took) / len(took))),
+        "Unknown, found by query": "1 of 1",
+        "Sent again, same key": "1",
+        "Handed to people": "1",
+        "Told to slow down (429)": "1",
+    }
 
 
 def test_the_pages_ask_as_many_questions_of_many_as_of_one(maya: Client) -> None:
