@@ -108,6 +108,13 @@ class _Reader(HTMLParser):
                 self.page.texts[name] = f"{self.page.texts.get(name, '')} {data}".strip()
 
 
+def read(text: str, *, status: int, url: str) -> Page:
+    """What a person sees of a page of HTML."""
+    page = Page(status=status, url=url)
+    _Reader(page).feed(text)
+    return page
+
+
 class Visitor:
     """One person with a session."""
 
@@ -170,6 +177,4 @@ class Visitor:
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
-            page = Page(status=answer.status, url=answer.url)
-            _Reader(page).feed(answer.read().decode())
-        return page
+            return read(answer.read().decode(), status=answer.status, url=answer.url)

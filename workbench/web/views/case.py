@@ -22,7 +22,7 @@ from workbench.web.presenters import decide, results
 from workbench.web.presenters.case import case_url
 from workbench.web.presenters.queue import viewing
 from workbench.web.presenters.shell import freeze_ids
-from workbench.web.views.parts import freeze_banner
+from workbench.web.views.parts import answered, freeze_banner
 
 
 @require_GET
@@ -73,10 +73,9 @@ def act(reader: Reader, ref: str) -> HttpResponse:
         preview_id=asked.get("preview_id", ""),
         door="web",
     )
-    answer = _page(reader, picture(ref), _after(reader, ref, result, draft), status=result.http_status)
-    if result.replayed:
-        answer.headers["Idempotency-Replayed"] = "true"
-    return answer
+    return answered(
+        _page(reader, picture(ref), _after(reader, ref, result, draft), status=result.http_status), result
+    )
 
 
 @require_GET

@@ -16,6 +16,7 @@ from workbench.web import forms
 from workbench.web.page import Reader, reads, render
 from workbench.web.presenters import freeze as words
 from workbench.web.presenters import results
+from workbench.web.views.parts import answered
 
 
 @require_http_methods(["GET", "POST"])
@@ -49,7 +50,7 @@ def act(reader: Reader, verb: str) -> HttpResponse:
         door="web",
     )
     reader.__dict__.pop("freezes", None)
-    return _page(reader, result, draft=draft)
+    return answered(_page(reader, result, draft=draft), result)
 
 
 def _page(reader: Reader, result: Result | None = None, *, draft: Mapping[str, object]) -> HttpResponse:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from django.http import HttpResponse
+
+from workbench.commands import Result
 from workbench.web.page import Reader, frame, part
+
+
+def answered(answer: HttpResponse, result: Result) -> HttpResponse:
+    """The page that follows a command, marked where the command ran before: what is shown is the first one's result."""
+    if result.replayed:
+        answer.headers["Idempotency-Replayed"] = "true"
+    return answer
 
 
 def freeze_banner(reader: Reader) -> bytes:

@@ -34,6 +34,7 @@ from workbench.web.page import STOP_POLLING, Reader, part, reads, refused, rende
 from workbench.web.presenters import decide, plans, results
 from workbench.web.presenters.case import case_url
 from workbench.web.presenters.words import Words
+from workbench.web.views.parts import answered
 
 ORDER, PAUSE, GO_ON = "compensate", "pause_compensation", "continue_compensation"
 _SHAPE = ("leave_out", "why_left_out")
@@ -128,10 +129,7 @@ def act(reader: Reader, ref: str, plan_id: str) -> HttpResponse:
         # What is stale here is answered by a new plan, which the page offers by itself.
         result=replace(shown, use="", use_url="", on_top=True),
     )
-    answer = _page(reader, *_found(ref, plan_id), wish, status=result.http_status)
-    if result.replayed:
-        answer.headers["Idempotency-Replayed"] = "true"
-    return answer
+    return answered(_page(reader, *_found(ref, plan_id), wish, status=result.http_status), result)
 
 
 def _order(reader: Reader, found: Plan, draft: Mapping[str, object]) -> Result:

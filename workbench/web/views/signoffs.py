@@ -23,6 +23,7 @@ from workbench.web.presenters import results
 from workbench.web.presenters import signoff_sheet as sheets
 from workbench.web.presenters import signoffs as words
 from workbench.web.presenters.words import Words
+from workbench.web.views.parts import answered
 
 PAGE = 50
 
@@ -118,10 +119,7 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
         wish = _Wish(draft={verb: reason}, errors={verb: wrong})
     if verb == "sign" or not wish.errors.get(verb):
         wish = _Wish(draft=wish.draft, errors=wish.errors, result=words.result(done, reader.clock))
-    answer = _page(reader, _picture(ref), wish, status=done.http_status)
-    if done.replayed:
-        answer.headers["Idempotency-Replayed"] = "true"
-    return answer
+    return answered(_page(reader, _picture(ref), wish, status=done.http_status), done)
 
 
 def _why_not_confirmed(reader: Reader) -> Refusal | None:
