@@ -9,11 +9,14 @@ from django.test import Client
 
 from sagas import api
 from sagas.facts import RunFacts
+from sagas.states import RunState
 from tests.conftest import Simulator
 from tests.integration.sagas.conftest import drain
-from tests.integration.workbench import flows
+from tests.integration.workbench import flows, signing
+from tests.integration.workbench.conftest import REFUSED
 from tests.integration.workbench.test_plans import plan_of, run_plan
 from workbench.commands import Plan
+from workbench.labs.browser import read
 from workbench.web.presenters import plans
 
 WHY = "Provider reports duplicates."
@@ -128,3 +131,36 @@ def test_a_plan_that_can_be_ordered_is_not_read_again(
 
     assert ready.context["plan"].state == "ready"
     assert len(workplace.ledger()) == before
+
+
+@pytest.mark.requirement("S0-35", "S3-20")
+def test_a_plan_that_needs_a_signature_asks_for_it_sends_nothing_before_and_shows_who_it_waits_for(
+    maya: Client, workplace: Simulator
+) -> None:
+    signing.publish()
+    workplace.plan(REFUSED)
+    facts = signing.drive_until_still(flows.start(signing.BY_PEOPLE))
+    plan = plan_of("maya", facts)
+    before = page_of(maya, plan).content.decode()
+    form = read(before, status=200, url="").forms["run"]
+    sent = len(workplace.ledger(kind="effect"))
+
+    done = maya.post(form.action, {**form.fields, "reason": flows.REASON})
+    facts = signing.drive_until_still(facts.ref)
+    waiting = page_of(maya, plan)
+    permit = signing._request(facts).permit
+    own = maya.get(f"/signoffs/{permit.ref}/").content.decode()
+
+    assert "Ask for sign-off" in before
+    assert "1 signature by someone who did not ask for it" in before
+    assert "Nothing runs until someone else signs. You will not be able to sign it yourself." in before
+    assert done.status_code == 202
+    assert len(workplace.ledger(kind="effect")) == sent
+    assert facts.state is RunState.AWAITING_APPROVAL
+    assert waiting.context["plan"].pill.word == "Waits for a signature"
+    assert 'id="run"' not in own, "whoever asked cannot sign"
+
+    assert signing.decide("priya", "sign", signing._request(facts)).accepted
+    flows.drive_until_still(facts.ref)
+    over = page_of(maya, plan).content.decode()
+    assert "2 verified, 0 in flight, 0 to go" in over
