@@ -59,7 +59,7 @@ def looked(client: Client, case: str) -> Iterator[tuple[str, list[str]]]:
 def cases(batch: RunFacts, workplace: Simulator, clock_of_tests: Clock) -> dict[str, RunFacts]:
     """A case of each kind: what may be done on them together is every verb there is."""
 
-    def ordered(*rules: dict[str, object], broken: str = "") -> RunFacts:
+    def ordered(*rules: dict[str, str], broken: str = "") -> RunFacts:
         workplace.plan(*rules)
         ref = flows.start()
         if broken:
