@@ -84,11 +84,13 @@ def net(outside: Outside) -> int:
 def test_a_job_is_accepted_runs_and_is_told_once_with_a_signature(
     outside: Outside, receiver: Receiver
 ) -> None:
-    answer = order(outside, receiver, delay_ms=250)
-    assert (answer.status, answer.json["state"]) == (202, "running")
-    assert (read(outside).status, net(outside)) == (202, 0)
-    repeat = order(outside, receiver, delay_ms=250)
-    assert (repeat.status, repeat.json) == (202, answer.json)
+    # One that takes its time, to be looked at while it runs; one that is soon done.
+    running = order(outside, receiver, "slow", delay_ms=60_000)
+    assert (running.status, running.json["state"]) == (202, "running")
+    assert (read(outside, "slow").status, net(outside)) == (202, 0)
+    repeat = order(outside, receiver, "slow", delay_ms=60_000)
+    assert (repeat.status, repeat.json) == (202, running.json)
+    answer = order(outside, receiver)
     called_back(outside, 1)
     said = receiver.said()[0]
     assert (said["key"], said["reference"], said["state"], said["version"]) == (
@@ -161,10 +163,11 @@ def test_a_callback_is_repeated_until_it_is_taken(outside: Outside, receiver: Re
 def test_a_job_that_is_withdrawn_while_it_runs_has_no_effect_and_one_that_is_done_is_released(
     outside: Outside, receiver: Receiver
 ) -> None:
-    first = order(outside, receiver, delay_ms=150).json
+    first = order(outside, receiver, delay_ms=1_500).json
     gone = outside.call("jobs", "POST", f"/jobs/{first['job']}/release", key="k~c")
     assert gone.json["state"] == "withdrawn"
-    second = order(outside, receiver, "k2").json
+    # The second would be done after the first.
+    second = order(outside, receiver, "k2", delay_ms=1_550).json
     called_back(outside, 1)
     assert outside.call("jobs", "POST", f"/jobs/{second['job']}/release", key="k2~c").json["state"] == (
         "released"

@@ -94,7 +94,7 @@ def test_a_call_is_held_before_its_effect_or_before_its_answer(
     wait_until(lambda: "here" in told.admin("GET", "/gates")["waiting"])
     assert (done(told, "book"), heard) == (effects, [])
     told.admin("POST", "/gates", {"open": "here"})
-    caller.join(10)
+    caller.join(60)
 
     assert (done(told, "book"), heard[0].status) == (1, 200)
 

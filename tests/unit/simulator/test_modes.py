@@ -2,6 +2,7 @@
 
 import http.client
 import time
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -53,6 +54,9 @@ def test_a_call_without_an_answer_hangs_past_the_limit(outside: Outside, mode: s
     outside.plan({"tool": "send_notice", "mode": mode})
     with pytest.raises(TimeoutError):
         send(outside, limit_s=0.3)
+    assert wait_until(
+        lambda: outside.records(kind="replied")
+    )  # it may have given up before that was worked out
     assert sent(outside) == effects
     assert outside.records(kind="replied")[0]["status"] is None
 
@@ -70,11 +74,12 @@ def test_a_late_effect_lands_after_the_caller_has_given_up(outside: Outside) -> 
     outside.plan({"tool": "send_notice", "mode": "late_effect", "delay_ms": 400})
     with pytest.raises(TimeoutError):
         send(outside, limit_s=0.1)
-    assert sent(outside) == 0
     assert wait_until(lambda: sent(outside) == 1)
-    effect = outside.records(kind="effect")[0]
+    effect, arrived = outside.records(kind="effect")[0], outside.records(kind="arrived")[0]
     assert effect["detail"]["late"] is True
-    assert effect["call"] == outside.records(kind="arrived")[0]["seq"]
+    assert effect["call"] == arrived["seq"]
+    waited = datetime.fromisoformat(effect["at"]) - datetime.fromisoformat(arrived["at"])
+    assert waited >= timedelta(milliseconds=400)
 
 
 def test_a_late_effect_of_an_honoured_key_lands_once(outside: Outside) -> None:
@@ -82,6 +87,7 @@ def test_a_late_effect_of_an_honoured_key_lands_once(outside: Outside) -> None:
     outside.plan({"tool": "reserve_stock", "mode": "late_effect", "delay_ms": 300, "attempts": [1]})
     with pytest.raises(TimeoutError):
         outside.call("stock", "POST", "/reservations", body, key="k", limit_s=0.1)
+    assert wait_until(lambda: outside.records(kind="arrived"))  # else the second would be the first
     assert outside.call("stock", "POST", "/reservations", body, key="k").status == 201
     time.sleep(0.5)
     assert outside.effects("O-9")["reserve_stock"]["done"] == 1

@@ -33,7 +33,7 @@ def ask(
     *,
     key: str = "",
     if_match: str = "",
-    limit_s: float = 5.0,
+    limit_s: float = 60.0,
 ) -> Heard:
     """One call on a connection of its own. Raises OSError or HTTPException when no whole answer arrives."""
     address = urlsplit(base)
@@ -65,7 +65,7 @@ class OwnProcess:
         command = [sys.executable, "-m", "tools.simulator", "--store", str(self.folder / "store")]
         command += ["--announce", str(announced), "--fast", *self.arguments]
         self.process = subprocess.Popen(command, stdin=stdin)
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while not announced.exists():
             assert self.process.poll() is None, "the simulator ended"
             assert time.monotonic() < end, "the simulator did not start"
@@ -96,7 +96,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_until(told: Callable[[], object], *, within_s: float = 5.0) -> bool:
+def wait_until(told: Callable[[], object], *, within_s: float = 60.0) -> bool:
     """Whether `told()` becomes true in time."""
     end = time.monotonic() + within_s
     while time.monotonic() < end:

@@ -41,7 +41,7 @@ DOCUMENT: dict[str, Any] = {
         "properties": {"booking": {"type": "string"}, "key": {"type": "string"}, "ok": {"type": "boolean"}},
     },
     "idempotency": {"support": "honoured"},
-    "limits": {"connect_s": 0.5, "total_s": 1.0, "body_bytes": 65536},
+    "limits": {"connect_s": 0.5, "total_s": 10.0, "body_bytes": 65536},
     "compensation": {
         "tool": "free_room",
         "kind": "restores",

@@ -52,9 +52,9 @@ class Wire:
         for connection in self._open:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        self._accepting.join(5)
+        self._accepting.join(60)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
 
 
 def _is_whole(request: bytes) -> bool:
