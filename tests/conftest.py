@@ -24,6 +24,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from sagas import api
 from sagas.facts import Actor, ActorKind
+from sagas.ledger import workers
 from tools.reader import read_contract, read_definition
 from workbench.labs import children
 from workbench.labs.clock import Clock as Clock
@@ -33,6 +34,8 @@ PUBLISHER = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator
 DIRECTLY = build_opener(ProxyHandler({}))  # never through a proxy of the developer's machine
 # Rows that Django itself keeps in step with the code.
 KEPT = ("django_migrations", "django_content_type", "auth_permission")
+PATIENT_LEASE_S = 20.0
+"""A worker that a test enrols in this process has no loop that renews its lease; on a busy machine a test takes long."""
 LONGEST_FIRST = ("browser", "faults", "integration", "concurrency", "stateful")
 """Folders by how long their files take; the others come last."""
 
@@ -56,10 +59,21 @@ def django_db_setup(fresh_database: str, django_db_blocker: DjangoDbBlocker) -> 
         connections.close_all()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patient_leases(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leases that outlive whatever the machine does, but where real processes keep real ones (tests/faults)."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "faults" not in request.path.parts:
+            patch.setattr(workers, "LEASE_S", PATIENT_LEASE_S)
+        yield
+
+
 @pytest.fixture(scope="session")
-def empty_tables(django_db_setup: None, fresh_database: str) -> Iterator[Callable[[], None]]:
-    """Puts every table back to what the migrations left, past the append-only guards."""
-    connection = psycopg.connect(fresh_database, autocommit=True, options="-c lock_timeout=10s")
+def empty_tables(
+    django_db_setup: None, fresh_database: str, clock_of_tests: Clock
+) -> Iterator[Callable[[], None]]:
+    """Puts every table back to what the migrations left, past the append-only guards, and the clock to the time it is."""
+    connection = psycopg.connect(fresh_database, autocommit=True, options="-c lock_timeout=60s")
     connection.execute("SET session_replication_role = replica")
     rows = connection.execute(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL(%s)", [list(KEPT)]
@@ -78,6 +92,7 @@ def empty_tables(django_db_setup: None, fresh_database: str) -> Iterator[Callabl
 
     def empty() -> None:
         connection.execute(statement)
+        clock_of_tests.set_right()
 
     yield empty
     connection.close()
@@ -117,13 +132,21 @@ class Simulator:
         records: list[dict[str, Any]] = answer["records"]
         return records
 
+    def held_at(self, gate: str) -> int:
+        """How many calls wait at this gate; a rule's `gate` or `gate_of_answer` names it."""
+        return len(self._ask(Request(f"{self.admin_url}/gates"))["waiting"].get(gate, ()))  # noqa: S310 - our own
+
+    def let_pass(self, gate: str) -> None:
+        """Let whoever waits there pass, now and from now on."""
+        self.post("/gates", {"open": gate})
+
     def post(self, path: str, body: Any = None) -> Any:
         content = json.dumps(body or {}).encode()
         headers = {"Content-Type": "application/json"}
         return self._ask(Request(self.admin_url + path, content, headers))  # noqa: S310 - our own
 
     def _ask(self, request: Request) -> Any:
-        with DIRECTLY.open(request, timeout=10) as answer:
+        with DIRECTLY.open(request, timeout=60) as answer:
             return json.loads(answer.read() or "null")
 
 
@@ -137,7 +160,7 @@ def simulator_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simu
             [*command, "--store", folder / "store", "--announce", announcement], output=output
         )
     try:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while not announcement.exists():
             assert process.poll() is None, f"The simulator ended:\n{log.read_text()}"
             assert time.monotonic() < deadline, f"The simulator did not start:\n{log.read_text()}"

@@ -40,7 +40,7 @@ def rollout(workplace: Simulator) -> RunFacts:
         start_key="rollout",
         intent="Roll the new configuration out to the twelve switches.",
     )
-    return flows.drive_until_still(started.run_ref, patience=45.0)
+    return flows.drive_until_still(started.run_ref)
 
 
 @pytest.mark.requirement("S0-56")

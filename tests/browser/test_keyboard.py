@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from sagas import api
@@ -23,7 +22,6 @@ def tab_to(page: Page, selector: str) -> None:
     raise AssertionError(f"{selector} cannot be reached by keyboard")
 
 
-@pytest.mark.timeout(180)
 def test_b23_b24_claim_query_and_hand_over_by_keyboard(open_as: OpenAs, case: str) -> None:
     page = open_as("maya", case)
     page.keyboard.press("c")
@@ -49,7 +47,6 @@ def test_b23_b24_claim_query_and_hand_over_by_keyboard(open_as: OpenAs, case: st
     expect(page.locator("#holder")).not_to_contain_text("Yours since")
 
 
-@pytest.mark.timeout(180)
 def test_b23_accept_and_compensate_by_keyboard(
     open_as: OpenAs, refused_case: str, rejected_notice: RunFacts
 ) -> None:

@@ -27,7 +27,7 @@ def at_once(*acts: Callable[[], Result]) -> list[Result]:
 
     def run(act: Callable[[], Result]) -> Result:
         try:
-            barrier.wait(10)
+            barrier.wait(60)
             return act()
         finally:
             connections.close_all()
@@ -104,14 +104,14 @@ def test_a_second_click_does_not_wait_for_ever_for_the_first(
             with api.transaction():
                 _receipts.lock(maya.actor, "slow")
                 locked.set()
-                done.wait(10)
+                done.wait(60)
         finally:
             connections.close_all()
 
     holder = threading.Thread(target=first)
     holder.start()
     try:
-        assert locked.wait(10)
+        assert locked.wait(60)
         result = maya.run("comment", ref, "slow", text="Once only.")
     finally:
         done.set()

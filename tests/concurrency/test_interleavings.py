@@ -64,15 +64,15 @@ class Meeting:
         """What both come back with. Fails when the first never passes the point."""
         faultpoints.plan(Plan(point=point, call=self._park))
         one = self._pool.submit(_apart, first)
-        assert self._parked.wait(20), f"the first actor did not pass {point}: {one}"
+        assert self._parked.wait(60), f"the first actor did not pass {point}: {one}"
         other = self._pool.submit(_apart, second)
         _wait(other, HEAD_START_S)
         self._go.set()
-        return one.result(30), other.result(30)
+        return one.result(60), other.result(60)
 
     def _park(self) -> None:
         self._parked.set()
-        assert self._go.wait(30)
+        assert self._go.wait(60)
 
 
 def _apart[T](act: Callable[[], T]) -> T | Exception:

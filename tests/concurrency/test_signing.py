@@ -12,10 +12,9 @@ import pytest
 
 from sagas import api
 from sagas.facts import SignoffFacts
-from sagas.ledger import approvals
 from sagas.states import FINAL_RUN_STATES, PermitState, RunState
 from tests.concurrency.test_commands import at_once
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows, signing
 from tests.integration.workbench.conftest import *  # noqa: F403 - the fixtures of cases
 from tests.integration.workbench.conftest import REFUSED
@@ -102,14 +101,12 @@ def test_of_yes_and_no_at_once_one_counts_and_the_world_agrees(world: Simulator,
 @pytest.mark.requirement("S0-7")
 @pytest.mark.parametrize("turn", range(5))
 def test_a_signature_in_the_second_of_expiry_counts_or_does_not_but_never_both(
-    world: Simulator, monkeypatch: pytest.MonkeyPatch, turn: int
+    world: Simulator, clock_of_tests: Clock, turn: int
 ) -> None:
-    monkeypatch.setattr(approvals, "LIFE_MINUTES", 1.0 / 60)
     asked = signing.asked_by_itself()
-    monkeypatch.setattr(approvals, "LIFE_MINUTES", 15.0)
     left = (asked.permit.expires_at - api.now()).total_seconds()
     # The turns come before, at and after the edge.
-    time.sleep(max(left - 0.08 + turn * 0.04, 0.0))
+    clock_of_tests.put_forward(left - 0.08 + turn * 0.04)
 
     def sweep() -> Result:
         while api.run_facts(asked.run.ref).state not in (*FINAL_RUN_STATES, RunState.HANDOFF):
@@ -149,7 +146,7 @@ def test_a_signature_waits_for_a_right_that_is_just_being_taken(
         return decide("priya", "sign", asked, "after")
 
     def sign() -> Result:
-        assert looked.wait(10)
+        assert looked.wait(60)
         return decide("priya", "sign", asked)
 
     __, signed = at_once(take, sign)

@@ -44,16 +44,16 @@ def beside[T](act: Callable[[], Result], other: Callable[[], T]) -> tuple[Result
 
     def run() -> None:
         try:
-            barrier.wait(10)
+            barrier.wait(60)
             seen.append(other())
         finally:
             connections.close_all()
 
     thread = threading.Thread(target=run)
     thread.start()
-    barrier.wait(10)
+    barrier.wait(60)
     result = act()
-    thread.join(30)
+    thread.join(60)
     assert seen, "the other act failed"
     return result, seen[0]
 

@@ -144,7 +144,7 @@ class Victims:
         if not self.gone:
             self.process.kill()
         self.process.wait()
-        self._reader.join(10)
+        self._reader.join(60)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

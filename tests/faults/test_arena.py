@@ -63,7 +63,6 @@ def running(folder: str) -> list[str]:
     return found
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_of_an_arena_stays_behind(how: signal.Signals) -> None:
     arena = subprocess.Popen(
@@ -79,8 +78,8 @@ def test_nothing_of_an_arena_stays_behind(how: signal.Signals) -> None:
         assert lines.readline() == "ready\n"
         assert running(folder)
         arena.send_signal(how)
-        assert arena.wait(30) == -how
-    deadline = time.monotonic() + 20
+        assert arena.wait(120) == -how
+    deadline = time.monotonic() + 120
     while Path(folder).exists() or running(folder):
         assert time.monotonic() < deadline, (Path(folder).exists(), running(folder))
         time.sleep(0.1)

@@ -32,10 +32,10 @@ def written(folder: Path, name: str, **changes: Any) -> Path:
 def manage(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "workbench.config.settings"}
     command = [sys.executable, "manage.py", "drill", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=540)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_drill_passes_and_a_wrong_expectation_fails_with_its_first_difference(tmp_path: Path) -> None:
     good = written(tmp_path, "good")
     wrong = written(

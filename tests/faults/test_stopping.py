@@ -15,7 +15,7 @@ from tests.integration.sagas.conftest import drain
 from tests.integration.sagas.stage import Stage
 from workbench.labs import children
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 LIMIT_S = 2.0
 """The longest a call of the order workflow may take (total_s of its contracts)."""

@@ -20,7 +20,6 @@ from workbench.labs import binaries, embedded
 from workbench.labs.datafolder import AlreadyRunning, is_served, running_environment
 from workbench.labs.embedded import Profile, Servers
 
-pytestmark = pytest.mark.timeout(120)
 HOLD = """
 import json, sys, time
 from pathlib import Path
@@ -76,7 +75,7 @@ def query(servers: Servers, statement: str, *, url: str = "DATABASE_OWNER_URL") 
         return cursor.fetchall() if cursor.description else []
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 15) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -36,7 +36,7 @@ HOST = "amends.example"
 SECRET = "sk_live_planted4242planted"
 PASSWORDS = {"AMENDS_OWNER_PASSWORD": "owner0password1planted", "AMENDS_APP_PASSWORD": "app2password3planted"}
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.requirement("S4-25")]
+pytestmark = pytest.mark.requirement("S4-25")
 
 
 class Installation:

@@ -40,7 +40,7 @@ def staying(name: str, book: Path) -> Program:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)

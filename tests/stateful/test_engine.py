@@ -301,7 +301,7 @@ def _give(desk: api.Desk, verb: str, step: str) -> None:
             getattr(desk, verb)()
 
 
-@pytest.mark.timeout(3600 if LONG else 300)
+@pytest.mark.timeout(3600 if LONG else 600)
 @pytest.mark.requirement("S2-11", "S3-8")
 def test_whatever_happens_in_whatever_order_the_engine_does_what_the_model_says(clear_stage: Stage) -> None:
     assert django_settings.AMENDS_ENV == "test"

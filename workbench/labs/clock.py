@@ -35,3 +35,8 @@ class Clock:
         """From now on `now_()` is later by so many seconds more."""
         with psycopg.connect(self._owner_url, autocommit=True) as connection:
             connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
+
+    def set_right(self) -> None:
+        """From now on `now_()` is the time it is."""
+        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+            connection.execute("UPDATE test_clock.ahead SET ahead = interval '0' WHERE ahead <> interval '0'")

@@ -53,7 +53,7 @@ def drain() -> None:
     """Drain in this process what is due now."""
     drainer = Drain("test")
     try:
-        drainer.run(seconds=30.0)
+        drainer.run(seconds=120.0)
     finally:
         drainer.close()
 

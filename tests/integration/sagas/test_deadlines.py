@@ -159,7 +159,7 @@ def test_two_sweeps_at_once_escalate_once(scene: Scene) -> None:
 
     def look() -> None:
         try:
-            barrier.wait(10)
+            barrier.wait(60)
             said.append(sweep.speak_up())
         finally:
             connections.close_all()
@@ -168,7 +168,7 @@ def test_two_sweeps_at_once_escalate_once(scene: Scene) -> None:
     for thread in sweeps:
         thread.start()
     for thread in sweeps:
-        thread.join(30)
+        thread.join(60)
 
     assert sum(said) == 9
     assert [len(told(scene, ref)) for ref in refs] == [3, 3, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -216,8 +217,11 @@ def test_a_freeze_between_the_look_and_the_leap_stops_the_compensation(scene: St
 # --- The lock itself --------------------------------------------------------------------------------------------
 
 
-def test_freezing_waits_for_a_commit_of_sent_under_way_and_holds_off_the_next(scene: Stage) -> None:
+def test_freezing_waits_for_a_commit_of_sent_under_way_and_holds_off_the_next(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two connections: whoever marks a call as sent has the lock shared until its COMMIT."""
+    monkeypatch.setattr("sagas.tx.SILENT_FOR", "60s")  # as long as it takes here until somebody waits
     moments: dict[str, float] = {}
     inside, may_commit = threading.Event(), threading.Event()
 
@@ -225,23 +229,23 @@ def test_freezing_waits_for_a_commit_of_sent_under_way_and_holds_off_the_next(sc
         with api.transaction():
             lock_freeze_shared()
             inside.set()
-            assert may_commit.wait(10)
-        moments["sent"] = time.monotonic()
+            assert may_commit.wait(60)
+            moments["about to commit"] = time.monotonic()
 
     def freeze_now() -> None:
         freeze()
         moments["frozen"] = time.monotonic()
 
     sender = _thread(mark_as_sent)
-    assert inside.wait(10)
+    assert inside.wait(60)
     freezer = _thread(freeze_now)
     assert _somebody_waits_for_the_lock()
     assert "frozen" not in moments
     may_commit.set()
     for thread in (sender, freezer):
-        thread.join(10)
+        thread.join(60)
 
-    assert moments["sent"] <= moments["frozen"] + 0.05
+    assert moments["about to commit"] <= moments["frozen"]
 
 
 def test_a_call_is_not_marked_while_a_freeze_is_being_made(scene: Stage) -> None:
@@ -255,20 +259,20 @@ def test_a_call_is_not_marked_while_a_freeze_is_being_made(scene: Stage) -> None
         with api.transaction():
             api.freeze(actor=OPERATOR, reason="accounts vanish")
             frozen.set()
-            assert may_commit.wait(10)
+            assert may_commit.wait(60)
 
     def claim() -> None:
         claimed = ledger.claim_run(run.pk, owner)
         ordered.append(claimed[1] if claimed else None)
 
     freezer = _thread(freeze_slowly)
-    assert frozen.wait(10)
+    assert frozen.wait(60)
     claimer = _thread(claim)
     assert _somebody_waits_for_the_lock()
     assert ordered == []
     may_commit.set()
     for thread in (freezer, claimer):
-        thread.join(10)
+        thread.join(60)
 
     (order,) = ordered
     assert isinstance(order, Done)
@@ -277,36 +281,38 @@ def test_a_call_is_not_marked_while_a_freeze_is_being_made(scene: Stage) -> None
 
 @pytest.mark.requirement("S4-1")
 def test_of_many_calls_racing_a_freeze_none_is_marked_after_its_commit(scene: Stage) -> None:
-    numbers = range(6_000_071, 6_000_091)
-    for number in numbers:
-        scene.start("order_fulfilment", number)
-    runs = [scene.run(number) for number in numbers]
-    done = threading.Event()
+    """Three workers go on with ever new runs: nothing but the freeze ends them."""
+    numbers = itertools.count(6_001_001)
+    stopped: list[RunState] = []
 
     def claim_all() -> None:
-        owner, world = workers.enrol("racer"), World(scene.simulator.systems)
-        for run in runs:
-            claimed = ledger.claim_run(run.pk, owner)
-            if claimed is not None:
-                drive(*claimed, world)
+        owner, world, state = workers.enrol("racer"), World(scene.simulator.systems), RunState.COMPLETED
+        while state is RunState.COMPLETED:
+            number = next(numbers)
+            scene.start("order_fulfilment", number)
+            claimed = ledger.claim_run(scene.run(number).pk, owner)
+            assert claimed is not None
+            drive(*claimed, world)
+            state = scene.facts(number).state
         world.close()
-        done.set()
+        stopped.append(state)
 
     racers = [_thread(claim_all) for _ in range(3)]
-    while len(scene.simulator.ledger(kind="arrived")) < 10 and not done.is_set():
+    while len(scene.simulator.ledger(kind="arrived")) < 10:
+        assert any(racer.is_alive() for racer in racers)
         time.sleep(0.005)
     freeze()
     with connection.cursor() as cursor:
         cursor.execute("SELECT now_()")
         (frozen_at,) = cursor.fetchone()
     for racer in racers:
-        racer.join(30)
+        racer.join(60)
 
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*), max(sent_at) FROM sagas_attempt")
-        sent, last = cursor.fetchone()
-    assert 0 < sent < 60
+        cursor.execute("SELECT max(sent_at) FROM sagas_attempt")
+        (last,) = cursor.fetchone()
     assert last <= frozen_at
+    assert stopped == [RunState.RUNNING] * 3
 
 
 def test_a_process_that_stopped_with_the_lock_keeps_nobody_from_freezing(
@@ -319,15 +325,15 @@ def test_a_process_that_stopped_with_the_lock_keeps_nobody_from_freezing(
         with contextlib.suppress(DatabaseError), api.transaction():
             lock_freeze_shared()
             stopped.set()
-            over.wait(30)
+            over.wait(60)
 
     thread = _thread(stop_in_the_middle)
-    assert stopped.wait(30)
+    assert stopped.wait(60)
 
     assert freeze()
 
     over.set()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -344,8 +350,8 @@ def _thread(act: Callable[[], None]) -> threading.Thread:
 
 
 def _somebody_waits_for_the_lock() -> bool:
-    """Whether a session waits for an advisory lock; looked at for up to five seconds."""
-    for _ in range(100):
+    """Whether a session waits for an advisory lock; looked at for up to a minute."""
+    for _ in range(1200):
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
             if cursor.fetchone()[0]:

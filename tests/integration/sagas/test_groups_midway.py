@@ -88,7 +88,7 @@ def test_two_answers_in_the_same_moment_have_one_winner_of_the_last_step(
     barrier, orders = threading.Barrier(2), list[Any]()
 
     def report(step: str, other: str) -> None:
-        barrier.wait(30)
+        barrier.wait(60)
         orders.append(ledger.advance(claim, seen[step], out=frozenset({calls[other].action_id})))
         connections.close_all()
 

@@ -24,7 +24,7 @@ from tests.integration.sagas.stage import INPUTS, Stage, clear_stage, stage
 
 __all__ = ["clear_stage", "stage"]
 
-pytestmark = [pytest.mark.requirement("S3-4", "S3-8"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.requirement("S3-4", "S3-8")
 
 GOOD = {"reservation": "R-1", "state": "held"}
 

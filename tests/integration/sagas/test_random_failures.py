@@ -26,7 +26,6 @@ SILENT = ("no_answer", "applied_no_answer", "slow")
 """What takes the time of a call's limit by the clock on the wall: the soak itself plays it, with a thousand runs."""
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.requirement("S2-14")
 def test_forty_runs_that_fail_at_a_random_step_end_as_their_record_says(
     clear_stage: Stage, monkeypatch: pytest.MonkeyPatch

@@ -134,14 +134,14 @@ def test_a_relay_whose_session_was_ended_while_it_stalled_marks_nothing_of_what_
         def end_it_and_take_over() -> None:
             try:
                 with connection.cursor() as cursor:
-                    cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+                    cursor.execute("SELECT pg_terminate_backend(%s, 60000)", [backend])
                 relay_once(taken_over)
             finally:
                 connections.close_all()
 
         other = threading.Thread(target=end_it_and_take_over)
         other.start()
-        other.join(30)
+        other.join(60)
 
     stalled = Log(stall)
     with pytest.raises(OperationalError):
@@ -291,18 +291,18 @@ def test_rows_of_a_transaction_that_commits_late_are_not_skipped(scene: Stage) -
                 desk.say("human.handoff.commented", actor=OPERATOR)
                 desk.close(release=False)
                 inside.set()
-                assert may_commit.wait(10)
+                assert may_commit.wait(60)
         finally:
             connections.close_all()
 
     late = threading.Thread(target=commit_late)
     late.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     say(early_ref, "human.handoff.commented")
     first, second = Log(), Log()
     relay_once(first)
     may_commit.set()
-    late.join(10)
+    late.join(60)
     relay_once(second)
 
     rows = {row.run_id: row.pk for row in Outbox.objects.filter(seq_from=2)}
@@ -320,9 +320,9 @@ def test_two_relays_at_once_share_the_runs_and_keep_each_run_in_order(scene: Sta
 
     def publish_all() -> None:
         try:
-            barrier.wait(10)
+            barrier.wait(60)
             # A relay that finds every row in another's hands publishes nothing, and comes again.
-            until = time.monotonic() + 30
+            until = time.monotonic() + 60
             while len(log.ids) < expected and time.monotonic() < until:
                 relay_once(log, limit=3)
         finally:
@@ -332,7 +332,7 @@ def test_two_relays_at_once_share_the_runs_and_keep_each_run_in_order(scene: Sta
     for thread in relays:
         thread.start()
     for thread in relays:
-        thread.join(30)
+        thread.join(60)
 
     assert sorted(log.ids) == sorted(everything())
     for number in range(7_000_061, 7_000_069):

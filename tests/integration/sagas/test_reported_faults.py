@@ -30,8 +30,6 @@ from tools.world import World
 
 __all__ = ["clear_stage", "stage"]
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def scene(clear_stage: Stage) -> Stage:

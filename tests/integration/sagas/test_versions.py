@@ -22,8 +22,6 @@ from tools.reader import contract_from_document, definition_from_document, read_
 
 __all__ = ["clear_stage", "stage"]
 
-pytestmark = pytest.mark.timeout(300)
-
 
 def contract(tool: str, version: int) -> Contract:
     """The shipped contract of a tool under another version."""

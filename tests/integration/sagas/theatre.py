@@ -95,7 +95,7 @@ class Theatre:
 
     def ask(self, name: str, body: Any = None) -> Any:
         request = Request(f"{self.url}/_/{name}", json.dumps(body or []).encode())  # noqa: S310 - our own
-        with DIRECTLY.open(request, timeout=10) as answer:
+        with DIRECTLY.open(request, timeout=60) as answer:
             return json.loads(answer.read())
 
     def sign_all(self) -> int:
@@ -136,7 +136,7 @@ def downstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             [sys.executable, "-m", "tests.downstream", announcement], output=output, cwd=ROOT
         )
     try:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while not announcement.exists():
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
@@ -299,7 +299,7 @@ def _two_workers(case: Case) -> None:
 
     def want() -> None:
         owner = workers.enrol("rival")
-        barrier.wait(10)
+        barrier.wait(60)
         if (claimed := ledger.claim_run(run.pk, owner)) is not None:
             won.append(claimed)
         connections.close_all()

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import copy
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from sagas import api
-from sagas.executor import drive
 from sagas.facts import RunFacts, SignoffFacts
-from sagas.ledger import workers
-from sagas.ledger.advance import claim_next
-from sagas.states import FINAL_RUN_STATES, RunState
+from sagas.states import RunState
 from tests.integration.workbench import flows
 from tests.integration.workbench.flows import REASON, Desk
 from tools.contract import Contract
 from tools.definition import Definition
 from tools.reader import contract_from_document, definition_from_document, read_contract, read_definition
-from tools.world import World
 from workbench.commands import Result, dispatch, people
 from workbench.labs import cast
 from workbench.models import User
@@ -29,7 +22,6 @@ from workbench.roles import Role
 
 ROOT = Path(__file__).resolve().parents[3]
 BY_ITSELF, BY_PEOPLE = "orders_signed", "orders_signed_by_people"
-AT_REST = (*FINAL_RUN_STATES, RunState.HANDOFF, RunState.AWAITING_APPROVAL)
 
 
 @cache
@@ -59,24 +51,9 @@ def publish() -> None:
         api.publish_definition(_workflow(name), actor=cast.SYSTEM)
 
 
-def drive_until_still(run_ref: str, *, patience: float = 15.0) -> RunFacts:
+def drive_until_still(run_ref: str) -> RunFacts:
     """Drive what is due until the run is final, with a person, or waits for a signature."""
-    owner, world = workers.enrol("test"), World(settings.TOOL_SYSTEMS)
-    deadline = time.monotonic() + patience
-    try:
-        while time.monotonic() < deadline:
-            claimed = claim_next(owner)
-            if claimed is not None:
-                drive(*claimed, world)
-                continue
-            facts = api.run_facts(run_ref)
-            if facts.state in AT_REST:
-                return facts
-            time.sleep(0.05)
-        raise AssertionError(f"{run_ref} did not come to rest: {api.run_facts(run_ref).state}")
-    finally:
-        workers.sign_off(owner)
-        world.close()
+    return flows.drive_until_still(run_ref, also_at=(RunState.AWAITING_APPROVAL,))
 
 
 def asked_by_itself(**given: Any) -> SignoffFacts:

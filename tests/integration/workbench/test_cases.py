@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from sagas import api
 from sagas.facts import ActorKind, RunFacts
 from sagas.states import ActionState, RunState
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows
 from tests.integration.workbench.conftest import ref_of
 from tests.integration.workbench.flows import REASON, Desk
@@ -22,11 +20,10 @@ def effects(workplace: Simulator, tool: str) -> int:
 
 @pytest.mark.requirement("S0-46", "S1-6")
 def test_two_people_on_one_case_a_claim_is_a_courtesy_with_a_deadline(
-    rejected_notice: RunFacts, workplace: Simulator, monkeypatch: pytest.MonkeyPatch
+    rejected_notice: RunFacts, workplace: Simulator, clock_of_tests: Clock
 ) -> None:
     ref, maya, jonas = ref_of(rejected_notice), Desk("maya"), Desk("jonas")
     old_page = jonas.preview(ref, "compensate")
-    monkeypatch.setattr(claim, "MINUTES", 0.02)
 
     answers = [
         maya.run("claim", ref, "m-1").status,
@@ -34,8 +31,7 @@ def test_two_people_on_one_case_a_claim_is_a_courtesy_with_a_deadline(
         jonas.run("compensate", ref, "j-2", preview_id=old_page, reason=REASON).status,
     ]
     lunch = maya.preview(ref, "compensate")
-    time.sleep(1.3)
-    monkeypatch.undo()
+    clock_of_tests.put_forward(claim.MINUTES * 60 + 1)
     answers += [
         jonas.run("claim", ref, "j-3").status,
         maya.run("compensate", ref, "m-2", preview_id=lunch, reason=REASON).status,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from sagas import api
 from sagas.facts import Actor, ActorKind, SignoffFacts
 from sagas.ledger import approvals
 from sagas.states import PermitState, RunState
-from tests.conftest import Simulator
+from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows, signing
 from tests.integration.workbench.conftest import REFUSED
 from tests.integration.workbench.flows import REASON, Desk
@@ -191,11 +190,10 @@ def test_what_is_decided_is_told_with_who_and_when(request_of_run: SignoffFacts)
 
 @pytest.mark.requirement("S0-7")
 def test_too_late_is_told_with_the_time_and_nothing_ran(
-    signed_orders: Simulator, monkeypatch: pytest.MonkeyPatch
+    signed_orders: Simulator, clock_of_tests: Clock
 ) -> None:
-    monkeypatch.setattr(approvals, "LIFE_MINUTES", 0.02)
     asked = signing.asked_by_itself()
-    time.sleep(1.3)
+    clock_of_tests.put_forward(approvals.LIFE_MINUTES * 60 + 1)
 
     before = decide("priya", "sign", asked)
     facts = signing.drive_until_still(asked.run.ref)
@@ -294,12 +292,10 @@ def test_another_lost_role_leaves_the_signature(request_of_run: SignoffFacts) ->
 
 
 def test_whoever_signed_before_may_sign_again_when_time_ran_out_unused(
-    request_of_run: SignoffFacts, monkeypatch: pytest.MonkeyPatch
+    request_of_run: SignoffFacts, clock_of_tests: Clock
 ) -> None:
-    monkeypatch.setattr(approvals, "LIFE_MINUTES", 0.005)
     decide("priya", "sign", request_of_run)
-    monkeypatch.setattr(approvals, "LIFE_MINUTES", 15.0)
-    time.sleep(0.5)
+    clock_of_tests.put_forward(approvals.LIFE_MINUTES * 60 + 1)
     signing.drive_until_still(request_of_run.run.ref)
     newest = api.signoff_facts(request_of_run.permit.ref).newest
 
