@@ -18,9 +18,10 @@ from django.db import connection
 
 from sagas.facts import RunFacts
 from sagas.ledger.workers import LEASE_S
-from sagas.models import Run
+from sagas.models import DefinitionVersion, Run
 from sagas.sweep import UNTAKEN
 from tests.integration.sagas.stage import Stage, stage
+from tests.integration.sagas.test_anti_patterns import contract_of, publish, workflow
 from workbench.labs import children
 
 __all__ = ["stage"]
@@ -28,6 +29,11 @@ __all__ = ["stage"]
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_LEASE_S = LEASE_S / 2
 """What is left of a living process's lease when the clock is put forward: time enough to beat."""
+
+GRACE_S = 60.0
+"""What a process has to end in by itself; deployments give it as long (compose.yaml)."""
+LONG_CALL_S = 25.0
+"""Long enough for a test to act while the call is under way, however busy the machine is."""
 
 WORKER = ("-m", "celery", "-A", "workbench.config", "worker", "--concurrency=1", "--loglevel=info")
 QUIET = ("--without-mingle", "--without-gossip", "--without-heartbeat")
@@ -61,9 +67,9 @@ class Processes:
     def relay(self, **env: str) -> children.Child:
         return self.start("relay", "manage.py", "relay", env=env)
 
-    def workers(self, *names: str) -> list[children.Child]:
+    def workers(self, *names: str, env: dict[str, str] | None = None) -> list[children.Child]:
         """Celery workers, one process each, that are ready to hear the bell."""
-        started = [self.start(name, *WORKER, *QUIET, f"--hostname={name}@here") for name in names]
+        started = [self.start(name, *WORKER, *QUIET, f"--hostname={name}@here", env=env) for name in names]
         for name, child in zip(names, started, strict=True):
             wait_until(lambda name=name: " ready." in self.log(name), f"{name} is ready")  # type: ignore[misc]
             assert child.poll() is None, self.log(name)[-3000:]
@@ -82,7 +88,7 @@ class Processes:
     def end(self, child: children.Child, *signals: signal.Signals) -> int:
         """End a process, politely unless told otherwise, and return its exit code."""
         self._running.remove(child)
-        return children.stop(child, *(signals or (signal.SIGTERM,)))
+        return children.stop(child, *(signals or (signal.SIGTERM,)), patience=GRACE_S)
 
     def kill(self, child: children.Child) -> None:
         """SIGKILL for the whole group of a process, children of a worker included."""
@@ -149,6 +155,16 @@ class Victims:
         self.process.stdout.close()
 
 
+def patient_orders(*tools: str) -> str:
+    """The order workflow with calls of these tools that may take long; returns its name. Published once a module."""
+    if not DefinitionVersion.objects.filter(name="patient_orders").exists():
+        slow = [contract_of(tool) for tool in tools]
+        for contract in slow:
+            contract["limits"]["total_s"] = LONG_CALL_S
+        publish(workflow("order_fulfilment"), "patient_orders", *slow)
+    return "patient_orders"
+
+
 def wait_until(
     so: Callable[[], bool], what: str, *, seconds: float = 180.0, meanwhile: Callable[[], None] = lambda: None
 ) -> float:
@@ -159,6 +175,16 @@ def wait_until(
         meanwhile()
         time.sleep(0.05)
     return time.monotonic() - began
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has forked."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped in the middle of whatever it did."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def hurry(stage: Stage, refs: list[str]) -> None:

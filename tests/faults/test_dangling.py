@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from sagas import alarms, api
-from sagas.ledger.workers import LEASE_S
 from sagas.relay import ring
 from sagas.states import CompensationState, RunState
-from tests.faults.conftest import Processes, arrivals, at_rest, effects, hurry, wait_until
+from tests.faults.conftest import (
+    Processes,
+    arrivals,
+    at_rest,
+    children_of,
+    effects,
+    hurry,
+    is_stopped,
+    wait_until,
+)
 from tests.integration.sagas.stage import Stage
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.requirement("S2-12", "S2-7")]
@@ -41,13 +50,12 @@ def told(ref: str) -> list[str]:
 
 
 def kill_a_worker_in_its_compensation(stage: Stage, processes: Processes, name: str, refs: list[str]) -> None:
-    (worker,) = processes.workers(name)
+    """It is stopped when so many calls have left, so that the last of them at least is under way when it is killed."""
+    where = {"point": "call.awaiting_answer", "tool": "release_stock", "direction": "compensation"}
+    plan = [{**where, "nth": min(4, len(refs)), "do": "stop"}]
+    (worker,) = processes.workers(name, env={"AMENDS_FAULT_POINTS": json.dumps(plan)})
     ring()
-    several = min(4, len(refs))
-    wait_until(
-        lambda: sum(bool(arrivals(stage, ref, "release_stock")) for ref in refs) >= several,
-        "compensations are under way",
-    )
+    wait_until(lambda: any(is_stopped(pid) for pid in children_of(worker.pid)), "compensations are under way")
     processes.kill(worker)
 
 
@@ -71,13 +79,13 @@ def test_the_sweep_finds_ten_compensations_whose_worker_died_and_brings_all_of_t
     )
 
     print(f"{len(hanging)} dangling of 10: found after {found:.1f} s, all done after {done:.1f} s")  # noqa: T201
-    assert found < min(FOUND_WITHIN_S, 10 * LEASE_S)
+    assert found < FOUND_WITHIN_S
     for number, ref in zip(numbers, refs, strict=True):
         facts = stage.facts(number)
         assert facts.state is RunState.COMPENSATED
         # Asked about, tried again under the same key, and made up for once.
         calls = arrivals(stage, ref, "release_stock")
-        assert len(calls) == 3
+        assert len(calls) >= 3
         assert len({call["key"] for call in calls}) == 1
         assert [r["tool"] for r in effects(stage, facts)].count("release_stock") == 1
         assert told(ref)[-1] == "tool.compensation.succeeded"

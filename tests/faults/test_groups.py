@@ -24,8 +24,8 @@ def test_what_was_in_flight_with_the_dead_worker_took_effect_once_and_the_run_go
 ) -> None:
     """It dies while it records the first answer; the others are on their way to the world."""
     ref = run_ref(AGENT, f"run-{NUMBER}")
-    slow = {"mode": "slow", "delay_ms": 1500}
-    stage.simulator.plan(*({"tool": f"book_{one}", "match": f"{ref}.{one}", **slow} for one in GROUP[1:]))
+    held = {"mode": "ok", "gate": "until it is dead"}
+    stage.simulator.plan(*({"tool": f"book_{one}", "match": f"{ref}.{one}", **held} for one in GROUP[1:]))
     publish()
     start(stage, NUMBER)
     run_id = stage.run(NUMBER).pk
@@ -37,6 +37,7 @@ def test_what_was_in_flight_with_the_dead_worker_took_effect_once_and_the_run_go
     finally:
         victims.close()
     assert victims.signals[victims.pids[run_id]] == signal.SIGKILL
+    stage.simulator.let_pass("until it is dead")
 
     sweep = processes.sweep()
     wait_until(

@@ -53,6 +53,7 @@ INPUTS: dict[str, Callable[[int], dict[str, Any]]] = {
         "reason": "Parcel lost",
     },
 }
+INPUTS["patient_orders"] = INPUTS["order_fulfilment"]
 """The input of a run by workflow and number. The number has seven digits: it is what a plan's `match` picks."""
 
 

@@ -174,7 +174,9 @@ def _bury_twice(owner: str) -> None:
 def test_a_run_that_kills_its_worker_three_times_at_one_place_is_set_aside(
     scene: Stage, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "LEASE_S", 3.5)  # three deaths fit into the time in which an unknown call is given up
+    monkeypatch.setattr(
+        workers, "LEASE_S", 3.5
+    )  # three deaths fit into the time in which an unknown call is given up
     (poison,) = start(one_step("unbounded"), 1)
 
     counted = []
