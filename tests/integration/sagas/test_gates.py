@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -51,10 +53,7 @@ def clock(scene: Stage) -> Clock:
 
 
 def one_step(name: str, *, tool: str = TOOL, total_s: float = 0.0, **rate: Any) -> str:
-    """A workflow of one call, whose contract declares this rate and, where it is given, how long a call may take.
-
-    Published once while the module's stage stands.
-    """
+    """A workflow of one call, whose contract declares this rate and limit. Published once while the stage stands."""
     if not DefinitionVersion.objects.filter(name=name).exists():
         document = workflow("order_fulfilment")
         document["steps"] = [step for step in document["steps"] if step["tool"] == tool]
@@ -115,6 +114,22 @@ def go_on(seconds: float = 120.0, *, until_done: int = 0) -> None:
         assert Run.objects.filter(state=RunState.COMPLETED).count() == until_done
 
 
+@contextmanager
+def meanwhile(act: Callable[[], None]) -> Iterator[None]:
+    """Have something done beside the block, in a thread of its own; it is over when the block is."""
+
+    def run() -> None:
+        try:
+            act()
+        finally:
+            connection.close()
+
+    beside = threading.Thread(target=run)
+    beside.start()
+    yield
+    beside.join()
+
+
 def used_turns() -> list[float]:
     """When the turns that were used had come, in seconds. How soon after it a call leaves is the machine's affair."""
     used = Turn.objects.exclude(used_at=None).values_list("go_at", "used_at")
@@ -140,24 +155,14 @@ def test_two_workers_together_go_no_faster_than_the_contract_declares(scene: Sta
     definition = one_step("paced", per_second=8.0)
     start(definition, *range(12))
 
-    both = [threading.Thread(target=_quietly) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    with meanwhile(go_on):
+        go_on()
 
     assert len(arrivals(scene.simulator)) == 12
     turns = used_turns()
     assert len(turns) == 12
     assert fastest(turns) <= 9  # a second's window sees one more at its edge
     assert turns[-1] - turns[0] >= 11 / 8.0 * 0.9
-
-
-def _quietly() -> None:
-    try:
-        go_on()
-    finally:
-        connection.close()
 
 
 def test_no_more_calls_are_under_way_than_the_contract_allows(scene: Stage) -> None:
@@ -168,18 +173,13 @@ def test_no_more_calls_are_under_way_than_the_contract_allows(scene: Stage) -> N
 
     def look() -> None:
         """Two are held outside; once all the others have asked and were told to wait, they may go on."""
-        try:
-            wait_until(lambda: Turn.objects.count() == 6, "all have asked")
-            wait_until(lambda: scene.simulator.held_at("door") == 2, "two are under way")
-            held.append(gates._under_way(TOOL))
-            scene.simulator.let_pass("door")
-        finally:
-            connection.close()
+        wait_until(lambda: Turn.objects.count() == 6, "all have asked")
+        wait_until(lambda: scene.simulator.held_at("door") == 2, "two are under way")
+        held.append(gates._under_way(TOOL))
+        scene.simulator.let_pass("door")
 
-    looking = threading.Thread(target=look)
-    looking.start()
-    go_on(until_done=6)
-    looking.join()
+    with meanwhile(look):
+        go_on(until_done=6)
 
     assert held == [2]
     assert len(arrivals(scene.simulator)) == 6
@@ -241,16 +241,11 @@ def test_the_herd_comes_back_paced_the_oldest_first(scene: Stage, clock: Clock) 
     refs = start(definition, *range(14))
 
     def answer_the_others() -> None:
-        try:
-            wait_until(lambda: Gate.objects.exclude(not_before=None).exists(), "the first answer has come")
-            scene.simulator.let_pass("door")
-        finally:
-            connection.close()
+        wait_until(lambda: Gate.objects.exclude(not_before=None).exists(), "the first answer has come")
+        scene.simulator.let_pass("door")
 
-    answering = threading.Thread(target=answer_the_others)
-    answering.start()
-    drain()
-    answering.join()
+    with meanwhile(answer_the_others):
+        drain()
     before = len(arrivals(scene.simulator))
     assert before <= 8  # what was in flight already when the first answer came
 
@@ -371,15 +366,11 @@ def test_two_that_hand_out_at_the_same_time_give_no_turn_twice(scene: Stage, clo
     meet = threading.Barrier(2)
 
     def hand_out() -> None:
-        meet.wait()
+        meet.wait(60)
         handed.append(gates.hand_out(TOOL))
-        connection.close()
 
-    both = [threading.Thread(target=hand_out) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    with meanwhile(hand_out):
+        hand_out()
 
     assert sorted(handed) == [0, 1]
 
@@ -398,14 +389,11 @@ def test_handing_out_never_waits_for_a_run_that_somebody_works_on(scene: Stage, 
             Run.objects.select_for_update(no_key=True).get(pk=pk)
             inside.set()
             assert may_end.wait(60)
-        connection.close()
 
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert inside.wait(60)
-    first = gates.hand_out(TOOL)
-    may_end.set()
-    holder.join()
+    with meanwhile(hold):
+        assert inside.wait(60)
+        first = gates.hand_out(TOOL)
+        may_end.set()
 
     assert first == 0
     assert gates.hand_out(TOOL) == 1

@@ -21,7 +21,7 @@ from tests.faults.conftest import wait_until
 from tests.integration.sagas.conftest import OPERATOR, drain
 from tests.integration.sagas.stage import Stage, clear_stage, stage
 from tests.integration.sagas.test_anti_patterns import contract_of, publish, workflow
-from tests.integration.sagas.test_gates import go_on, one_step, order, start
+from tests.integration.sagas.test_gates import go_on, meanwhile, one_step, order, start
 from tools.world import World
 
 __all__ = ["clear_stage", "stage"]
@@ -255,21 +255,17 @@ def test_slow_calls_do_not_fill_the_slots_of_fast_ones(scene: Stage) -> None:
     ]
     fast_ones = start(one_step("unbounded"), *range(1, 5))
 
-    under_way: list[int] = []
+    under_way, ended = list[int](), list[str]()
 
     def look() -> None:
-        try:
-            wait_until(lambda: all(row(ref).finished_at for ref in fast_ones), "the fast ones are through")
-            under_way.append(scene.simulator.held_at("door"))
-            assert not any(row(ref).finished_at for ref in slow_ones)
-        finally:
-            scene.simulator.let_pass("door")
-            connection.close()
+        wait_until(lambda: all(row(ref).finished_at for ref in fast_ones), "the fast ones are through")
+        under_way.append(scene.simulator.held_at("door"))
+        ended.extend(ref for ref in slow_ones if row(ref).finished_at)
+        scene.simulator.let_pass("door")
 
-    looking = threading.Thread(target=look)
-    looking.start()
-    go_on(until_done=12)
-    looking.join()
+    with meanwhile(look):
+        go_on(until_done=12)
 
     assert under_way in ([1], [2])
+    assert ended == []
     assert len(scene.simulator.ledger(tool=TOOL, kind="effect")) == 12

@@ -8,7 +8,7 @@ import pytest
 
 from sagas import api
 from sagas.facts import Actor, ActorKind, SignoffFacts
-from sagas.ledger import approvals
+from sagas.permits import LIFE_MINUTES
 from sagas.states import PermitState, RunState
 from tests.conftest import Clock, Simulator
 from tests.integration.workbench import flows, signing
@@ -193,7 +193,7 @@ def test_too_late_is_told_with_the_time_and_nothing_ran(
     signed_orders: Simulator, clock_of_tests: Clock
 ) -> None:
     asked = signing.asked_by_itself()
-    clock_of_tests.put_forward(approvals.LIFE_MINUTES * 60 + 1)
+    clock_of_tests.put_forward(LIFE_MINUTES * 60 + 1)
 
     before = decide("priya", "sign", asked)
     facts = signing.drive_until_still(asked.run.ref)
@@ -295,7 +295,7 @@ def test_whoever_signed_before_may_sign_again_when_time_ran_out_unused(
     request_of_run: SignoffFacts, clock_of_tests: Clock
 ) -> None:
     decide("priya", "sign", request_of_run)
-    clock_of_tests.put_forward(approvals.LIFE_MINUTES * 60 + 1)
+    clock_of_tests.put_forward(LIFE_MINUTES * 60 + 1)
     signing.drive_until_still(request_of_run.run.ref)
     newest = api.signoff_facts(request_of_run.permit.ref).newest
 
