@@ -109,7 +109,8 @@ def play(
         ]
         for thread in threads:
             thread.start()
-        _collect(tally, done, len(threads), say, began, total=len(todo), left=waiting.qsize)
+        total = sum(not isinstance(job, str) for job in todo)
+        _collect(tally, done, len(threads), say, began, total=total, left=lambda: min(total, waiting.qsize()))
         for thread in threads:
             thread.join()
         for lane in ground.lanes if tally.found or tally.missed else ():
@@ -149,7 +150,7 @@ def _collect(
     total: int,
     left: Callable[[], int],
 ) -> None:
-    said = began
+    said = cells_since = began
     broken: BaseException | None = None
     while lanes:
         answer = done.get()
@@ -163,11 +164,12 @@ def _collect(
                 say(f"  {fault}: {answer.case} ({answer.state}): {detail}")
         if time.monotonic() - said >= PROGRESS_S:
             said = time.monotonic()
-            begun, passed = total - left(), said - began
-            to_go = f", about {passed / begun * left() / 60:.0f} min to go" if begun else ""
-            say(
-                f"{begun} of {total} cells, cases {tally.cases}, found {len(tally.found)}, {passed:.0f} s{to_go}"
-            )
+            begun = total - left()
+            if not begun:
+                cells_since = said  # so far only errands, which are far shorter
+            to_go = f", about {(said - cells_since) / begun * left() / 60:.0f} min to go" if begun else ""
+            counts = f"{begun} of {total} cells, cases {tally.cases}, found {len(tally.found)}"
+            say(f"{counts}, {said - began:.0f} s{to_go}")
     if broken is not None:
         raise broken
 
