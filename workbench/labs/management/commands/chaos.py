@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workbench.labs import chaos
+from workbench.labs import chaos, strays
 from workbench.labs.chaos.door import Door
 
 
@@ -31,7 +31,9 @@ class Command(BaseCommand):
             door.arguments(found.add_parser(name, help=door.help))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not doors()[options["what"]].run(options, self._say):
+        with strays.ending_on_sigterm():
+            holds = doors()[options["what"]].run(options, self._say)
+        if not holds:
             raise CommandError("It does not hold.")
 
     def _say(self, line: str) -> None:
