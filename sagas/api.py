@@ -243,6 +243,7 @@ def desk(
     actor: Actor,
     command_id: str = "",
     reason: str = "",
+    reason_code: str = "",
     saw_version: int | None = None,
 ) -> Iterator[Desk]:
     """The run of a handoff under its lock, inside `transaction()`. Leaving it writes all moves at once.
@@ -252,7 +253,9 @@ def desk(
     run_id = Handoff.objects.filter(ref=handoff_ref).values_list("run_id", flat=True).first()
     if run_id is None:
         raise NotFound("handoff", handoff_ref)
-    author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
+    author = Author(
+        actor=actor, reason=reason, reason_code=reason_code, command_id=command_id, saw_version=saw_version
+    )
     with opened(run_id, author=author) as rows:
         yield Desk(rows, actor, about=handoff_ref)
         rows.close(release=False)
@@ -265,11 +268,14 @@ def run_desk(
     actor: Actor,
     command_id: str = "",
     reason: str = "",
+    reason_code: str = "",
     saw_version: int | None = None,
 ) -> Iterator[Desk]:
     """A run under its lock, whether a person is asked about it or not; like `desk` otherwise."""
     run_id = queries.run_id_of(run_ref)
-    author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
+    author = Author(
+        actor=actor, reason=reason, reason_code=reason_code, command_id=command_id, saw_version=saw_version
+    )
     with opened(run_id, author=author) as rows:
         yield Desk(rows, actor)
         rows.close(release=False)
@@ -282,11 +288,14 @@ def signoff_desk(
     actor: Actor,
     command_id: str = "",
     reason: str = "",
+    reason_code: str = "",
     saw_version: int | None = None,
 ) -> Iterator[Desk]:
     """The run of a request for a signature under its lock, inside `transaction()`; like `desk` otherwise."""
     run_id = queries.run_id_of(queries.run_of_permit(permit_ref))
-    author = Author(actor=actor, reason=reason, command_id=command_id, saw_version=saw_version)
+    author = Author(
+        actor=actor, reason=reason, reason_code=reason_code, command_id=command_id, saw_version=saw_version
+    )
     with opened(run_id, author=author) as rows:
         yield Desk(rows, actor)
         rows.close(release=False)
@@ -314,10 +323,25 @@ def preview_with(facts: RunFacts, verb: str, *, step: str, args: Json) -> Previe
     return preview_of_edit(queries.facts_of_run(facts.ref, unmasked=True), verb, step=step, args=args)
 
 
-def log(*, name: str, actor: Actor, reason: str = "", after: Json = None, command_id: str = "") -> None:
+def log(
+    *,
+    name: str,
+    actor: Actor,
+    reason: str = "",
+    reason_code: str = "",
+    after: Json = None,
+    command_id: str = "",
+) -> None:
     """Leave an entry that belongs to no run: a login, a refusal without a case, a publication."""
     with connection.cursor() as cursor:
-        row = EntryRow(name=name, actor=actor, reason=reason, after=after, command_id=command_id)
+        row = EntryRow(
+            name=name,
+            actor=actor,
+            reason=reason,
+            reason_code=reason_code,
+            after=after,
+            command_id=command_id,
+        )
         _entries.insert(cursor, [row])
 
 

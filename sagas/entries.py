@@ -25,7 +25,10 @@ class Cursor(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class EntryRow:
-    """One entry to be written. `machine` "" = nothing moved: a note, or a refusal."""
+    """One entry to be written. `machine` "" = nothing moved: a note, or a refusal.
+
+    `reason_code` says in one word what `reason` says in a person's own; "" where nobody gave one.
+    """
 
     name: str
     actor: Actor
@@ -39,6 +42,7 @@ class EntryRow:
     source: str = ""
     target: str = ""
     reason: str = ""
+    reason_code: str = ""
     before: Json = None
     after: Json = None
     command_id: str = ""
@@ -47,9 +51,9 @@ class EntryRow:
 
 _COLUMNS = (
     "run_id, run_ref, seq, name, machine, object_id, object_version, step, source, target, actor_kind, "
-    "actor_id, actor_name, role, reason, before, after, command_id, saw_version"
+    "actor_id, actor_name, role, reason, before, after, command_id, saw_version, reason_code"
 )
-_VALUES = "(" + ", ".join(["%s"] * 15 + ["%s::jsonb", "%s::jsonb", "%s", "%s"]) + ")"
+_VALUES = "(" + ", ".join(["%s"] * 15 + ["%s::jsonb", "%s::jsonb", "%s", "%s", "%s"]) + ")"
 
 
 _AT_ONCE = 1000
@@ -84,6 +88,7 @@ def _values(row: EntryRow) -> tuple[Sql, ...]:
         _json(row.after),
         row.command_id,
         row.saw_version,
+        row.reason_code,
     )
 
 

@@ -81,6 +81,7 @@ class PermitFacts:
     decided_by_name: str
     decided_at: datetime | None
     reason: str
+    reason_code: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +223,7 @@ class ProposalFacts:
     proposed_at: datetime
     expires_at: datetime
     shapers: tuple[tuple[str, str], ...]
+    reason_code: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -384,6 +386,7 @@ class EntryFacts:
     after: Json
     command_id: str
     saw_version: int | None
+    reason_code: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -771,6 +774,7 @@ class SignoffRow:
     asked_by: str
     asked_by_name: str
     why: str
+    why_code: str = ""
     forward: bool = False
 
 
@@ -779,8 +783,9 @@ class SignoffFacts:
     """A request for a signature with the run and the action that it speaks of; secrets are masked.
 
     `unchanged`: what would be sent now is the very call of the permit's document. `asked_by` and its name are "" where
-    the run itself asked; `why` is what was given as the reason. `level` is the highest of the contracts involved.
-    `newest` is the newest request for the same call. `forward`: it is the step's own call, not its compensation.
+    the run itself asked; `why` is what was given as the reason, `why_code` its code. `level` is the highest of the
+    contracts involved. `newest` is the newest request for the same call. `forward`: it is the step's own call, not its
+    compensation.
     """
 
     run: RunFacts
@@ -792,6 +797,7 @@ class SignoffFacts:
     asked_by_name: str
     why: str
     newest: str
+    why_code: str = ""
     forward: bool = False
 
     @property

@@ -16,7 +16,13 @@ SCOPES = ("forward", "writes", "everything")
 
 
 def freeze(
-    *, actor: Actor, scope: str = "forward", applies_to: str = "all", reason: str, command_id: str = ""
+    *,
+    actor: Actor,
+    scope: str = "forward",
+    applies_to: str = "all",
+    reason: str,
+    reason_code: str = "",
+    command_id: str = "",
 ) -> int:
     """Stop what the scope names, from this commit on. Calls already in flight are not stopped. Returns its id.
 
@@ -28,13 +34,8 @@ def freeze(
     row = Freeze.objects.create(
         scope=scope, applies_to=applies_to, reason=reason, frozen_by=actor.id, frozen_by_name=actor.name
     )
-    _say(
-        "system.frozen",
-        actor,
-        reason,
-        {"freeze": row.pk, "scope": scope, "applies_to": applies_to},
-        command_id,
-    )
+    after: Json = {"freeze": row.pk, "scope": scope, "applies_to": applies_to}
+    _say("system.frozen", actor, reason, reason_code, after, command_id)
     return row.pk
 
 
@@ -100,7 +101,9 @@ SELECT (SELECT count(*) FROM sagas_run r WHERE r.finished_at IS NULL AND {runs})
 # --- Lifting: two people --------------------------------------------------------------------------------------------
 
 
-def ask_to_lift(*, actor: Actor, freeze_id: int, reason: str, command_id: str = "") -> None:
+def ask_to_lift(
+    *, actor: Actor, freeze_id: int, reason: str, reason_code: str = "", command_id: str = ""
+) -> None:
     """The first of the two people. The freeze stays in force until another one lifts it. Raises `NotFound`."""
     lock_freeze()
     with connection.cursor() as cursor:
@@ -111,10 +114,12 @@ def ask_to_lift(*, actor: Actor, freeze_id: int, reason: str, command_id: str = 
         )
         if cursor.rowcount != 1:
             raise NotFound("freeze in force that nobody asked to lift", str(freeze_id))
-    _say("system.lift_asked", actor, reason, {"freeze": freeze_id}, command_id)
+    _say("system.lift_asked", actor, reason, reason_code, {"freeze": freeze_id}, command_id)
 
 
-def keep_frozen(*, actor: Actor, freeze_id: int, reason: str, command_id: str = "") -> None:
+def keep_frozen(
+    *, actor: Actor, freeze_id: int, reason: str, reason_code: str = "", command_id: str = ""
+) -> None:
     """Take back that a freeze is to be lifted; it stays in force. Raises `NotFound` where nobody asked."""
     lock_freeze()
     with connection.cursor() as cursor:
@@ -125,10 +130,12 @@ def keep_frozen(*, actor: Actor, freeze_id: int, reason: str, command_id: str = 
         )
         if cursor.rowcount != 1:
             raise NotFound("freeze that somebody asked to lift", str(freeze_id))
-    _say("system.lift_withdrawn", actor, reason, {"freeze": freeze_id}, command_id)
+    _say("system.lift_withdrawn", actor, reason, reason_code, {"freeze": freeze_id}, command_id)
 
 
-def unfreeze(*, actor: Actor, freeze_id: int, reason: str, command_id: str = "") -> None:
+def unfreeze(
+    *, actor: Actor, freeze_id: int, reason: str, reason_code: str = "", command_id: str = ""
+) -> None:
     """Lift a freeze; what it held becomes due, paced, and looks again before it goes on. Raises `NotFound`.
 
     Whose word it takes is the commands' business. What another freeze holds stays where it is.
@@ -150,10 +157,12 @@ def unfreeze(*, actor: Actor, freeze_id: int, reason: str, command_id: str = "")
             "WHERE sagas_run.id = paced.id",
             [freeze_id],
         )
-    _say("system.unfrozen", actor, reason, {"freeze": freeze_id}, command_id)
+    _say("system.unfrozen", actor, reason, reason_code, {"freeze": freeze_id}, command_id)
 
 
-def _say(name: str, actor: Actor, reason: str, after: Json, command_id: str) -> None:
+def _say(name: str, actor: Actor, reason: str, reason_code: str, after: Json, command_id: str) -> None:
+    row = EntryRow(
+        name=name, actor=actor, reason=reason, reason_code=reason_code, after=after, command_id=command_id
+    )
     with connection.cursor() as cursor:
-        row = EntryRow(name=name, actor=actor, reason=reason, after=after, command_id=command_id)
         entries.insert(cursor, [row])

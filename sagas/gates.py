@@ -324,7 +324,7 @@ def _pause(contract: Contract, outcome: Outcome) -> bool:
     return True
 
 
-def open_gate(*, actor: Actor, tool: str, reason: str, command_id: str = "") -> None:
+def open_gate(*, actor: Actor, tool: str, reason: str, reason_code: str = "", command_id: str = "") -> None:
     """Let a paused tool be called again, inside the caller's transaction. Who waited comes back paced.
 
     Raises `NotFound` for a tool that is not paused.
@@ -346,12 +346,16 @@ def open_gate(*, actor: Actor, tool: str, reason: str, command_id: str = "") -> 
             [tool],
         )
     gate.save()
-    _say("tool.gate.opened", actor, reason, {"tool": tool}, command_id)
+    _say("tool.gate.opened", actor, reason, {"tool": tool}, command_id, reason_code)
 
 
-def _say(name: str, actor: Actor, reason: str, after: Json, command_id: str = "") -> None:
+def _say(
+    name: str, actor: Actor, reason: str, after: Json, command_id: str = "", reason_code: str = ""
+) -> None:
+    row = EntryRow(
+        name=name, actor=actor, reason=reason, reason_code=reason_code, after=after, command_id=command_id
+    )
     with connection.cursor() as cursor:
-        row = EntryRow(name=name, actor=actor, reason=reason, after=after, command_id=command_id)
         entries.insert(cursor, [row])
 
 

@@ -200,6 +200,7 @@ def permit_facts(row: Permit) -> PermitFacts:
         decided_by_name=row.decided_by_name,
         decided_at=row.decided_at,
         reason=row.reason,
+        reason_code=row.reason_code,
     )
 
 
@@ -215,6 +216,7 @@ def proposal_facts(row: Proposal) -> ProposalFacts:
         proposed_by=row.proposed_by,
         proposed_by_name=row.proposed_by_name,
         reason=row.reason,
+        reason_code=row.reason_code,
         proposed_at=row.proposed_at,
         expires_at=row.expires_at,
         shapers=tuple((one["id"], one["name"]) for one in row.shapers),

@@ -183,6 +183,7 @@ def _signoff(row: Permit, by: approvals.Asked) -> SignoffRow:
         asked_by=by.by,
         asked_by_name=by.name,
         why=by.why,
+        why_code=by.code,
         forward=made_up is None,
     )
 
@@ -347,6 +348,7 @@ def _entry(row: Entry) -> EntryFacts:
         actor_name=row.actor_name,
         role=row.role,
         reason=row.reason,
+        reason_code=row.reason_code,
         step=row.step,
         machine=row.machine,
         source=row.source,

@@ -141,7 +141,7 @@ def sign(desk: Desk, permit: Permit, *, actor: Actor) -> None:
         decided_at=desk.now,
         expires_at=desk.now + timedelta(minutes=LIFE_MINUTES),
     )
-    desk.set(permit, reason=desk.author.reason if desk.author else "")
+    desk.set(permit, **_reason_of(desk))
     compensation = _compensation_of(desk, permit)
     if compensation is not None and compensation.state == CompensationState.AWAITING_APPROVAL:
         desk.move(compensation, "approval_settled", CompensationState.DUE, actor=actor, due_at=desk.now)
@@ -149,7 +149,7 @@ def sign(desk: Desk, permit: Permit, *, actor: Actor) -> None:
 
 def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
     """A person refused: a definite failure of the call, unless its step goes on without it (shared rule R7)."""
-    reason = desk.author.reason if desk.author else ""
+    given = _reason_of(desk)
     desk.move(
         permit,
         "decide",
@@ -160,8 +160,8 @@ def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
         decided_by_name=actor.name,
         decided_at=desk.now,
     )
-    desk.set(permit, reason=reason)
-    detail = f"{actor.name} did not sign: {reason}"[:2000]
+    desk.set(permit, **given)
+    detail = f"{actor.name} did not sign: {given['reason']}"[:2000]
     compensation = _compensation_of(desk, permit)
     if compensation is None:
         _not_approved(desk, desk.action(permit.action_id), detail, actor)
@@ -175,6 +175,11 @@ def reject(desk: Desk, permit: Permit, *, actor: Actor) -> None:
             error_class=ErrorClass.PERMISSION.value,
             error_detail=detail,
         )
+
+
+def _reason_of(desk: Desk) -> dict[str, str]:
+    author = desk.author
+    return {"reason": author.reason, "reason_code": author.reason_code} if author else {"reason": ""}
 
 
 def _not_approved(desk: Desk, action: Action, detail: str, actor: Actor) -> None:
@@ -281,11 +286,12 @@ def ask_anew(desk: Desk, compensation: Compensation | None, *, actor: Actor) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Who asked for a signature and why; nobody where the run itself did."""
+    """Who asked for a signature and why, `code` the reason's own; nobody where the run itself did."""
 
     by: str = ""
     name: str = ""
     why: str = ""
+    code: str = ""
 
 
 def asked(rows: Sequence[Permit]) -> Mapping[int, Asked]:
@@ -310,10 +316,11 @@ def _asked(row: Permit, told: Sequence[Entry]) -> Asked:
         one for one in people if one.actor_id == ordered_by and one in before
     ]
     if own:
-        reasons = [one.reason for one in (*own, request) if one.reason]
-        return Asked(by=own[-1].actor_id, name=own[-1].actor_name, why=reasons[-1] if reasons else "")
-    turned = [one.reason for one in before if one.name == "run.turned_back"]
-    return Asked(why=turned[-1] if turned else "")
+        said = [one for one in (*own, request) if one.reason]
+        who = Asked(by=own[-1].actor_id, name=own[-1].actor_name)
+        return replace(who, why=said[-1].reason, code=said[-1].reason_code) if said else who
+    turned = [one for one in before if one.name == "run.turned_back"]
+    return Asked(why=turned[-1].reason, code=turned[-1].reason_code) if turned else Asked()
 
 
 def level_of(action: Contract, compensation: Contract | None) -> Level:
@@ -338,6 +345,7 @@ def signoff_facts(facts: RunFacts, row: Permit, by: Asked) -> SignoffFacts:
         asked_by=by.by,
         asked_by_name=by.name,
         why=by.why,
+        why_code=by.code,
         newest=newest_one.ref if newest_one else row.ref,
         forward=made_up is None,
     )

@@ -65,10 +65,11 @@ TRIED_AGAIN = "a person ordered a retry"
 
 @dataclass(frozen=True, kw_only=True)
 class Author:
-    """Who makes the moves of this transaction, for which command, having seen which version."""
+    """Who makes the moves of this transaction, for which command and why, having seen which version."""
 
     actor: Actor
     reason: str = ""
+    reason_code: str = ""
     command_id: str = ""
     saw_version: int | None = None
 
@@ -284,10 +285,13 @@ class Desk:
     ) -> None:
         """Leave an entry. The author's reason, command and version seen stand for what is not given.
 
+        The code of the author's reason stands beside that very reason, and beside no other.
+
         `aside`: it changes nothing that a decision rests on (a query without an answer, a comment, a refusal), so
         that a page read before it stays good.
         """
         author = self.author
+        own = author is not None and reason in ("", author.reason)
         self._changed = self._changed or not aside
         self.run.seq += 1
         self._entries.append(
@@ -298,6 +302,7 @@ class Desk:
                 run_ref=self.run.ref,
                 seq=self.run.seq,
                 reason=reason or (author.reason if author else ""),
+                reason_code=author.reason_code if author and own else "",
                 command_id=author.command_id if author else "",
                 saw_version=author.saw_version if author else None,
                 **parts,

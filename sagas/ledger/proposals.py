@@ -40,6 +40,7 @@ def propose(
         proposed_by=actor.id,
         proposed_by_name=actor.name,
         reason=desk.author.reason if desk.author else "",
+        reason_code=desk.author.reason_code if desk.author else "",
         proposed_at=desk.now,
         expires_at=desk.now + timedelta(minutes=LIFE_MINUTES),
     )

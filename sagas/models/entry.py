@@ -26,6 +26,7 @@ class Entry(models.Model):
     actor_name = models.TextField()
     role = models.TextField()
     reason = models.TextField(default="")
+    reason_code = models.TextField(default="", db_default="")
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     command_id = models.TextField(default="")

@@ -27,6 +27,7 @@ class Permit(models.Model):
     decided_by_name = models.TextField(default="")
     decided_at = models.DateTimeField(null=True)
     reason = models.TextField(default="")
+    reason_code = models.TextField(default="", db_default="")
 
     class Meta:
         constraints = [

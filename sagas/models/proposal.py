@@ -26,6 +26,7 @@ class Proposal(models.Model):
     proposed_by = models.TextField()
     proposed_by_name = models.TextField()
     reason = models.TextField(default="")
+    reason_code = models.TextField(default="", db_default="")
     proposed_at = models.DateTimeField(db_default=DatabaseNow())
     expires_at = models.DateTimeField()
     decided_by = models.TextField(default="")

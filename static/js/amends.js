@@ -49,11 +49,13 @@ function touched(field) {
 // A choice that came with the page (whom a link hands the case to) is as much a draft as one that was made on it.
 const isDraft = (field) => field.matches("[type=checkbox], [type=radio]") ? touched(field)
   : field.matches("select") ? field.selectedIndex > 0 || touched(field) : field.value.trim();
-const hasDraft = () => all("#run textarea, #run select, #run input:not([type=hidden]), #reject textarea").some(isDraft);
+const hasDraft = () => all("#run textarea, #run select, #run input:not([type=hidden]), #reject textarea, #reject select").some(isDraft);
 
 // News leaves alone what somebody is at: what they wrote, picked or opened stays as they left it.
 let news = false;
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element, change) => {
+  // Taking the attribute away would leave the page behind a dialog that is modal.
+  if (!news && name === "open" && change === "remove" && element.matches("dialog")) { element.close(); return false; }
   if (!news) return true;
   if (name === "open") return change !== "remove" || !element.matches("details[id], dialog");
   const field = element.closest("textarea, select, input:not([type=radio])");
@@ -90,12 +92,13 @@ body.addEventListener("htmx:afterRequest", (event) => {
 // --- Drafts: what was written survives a reload, a refusal and a poll, until it was sent ------------------------
 // They are one person's: a logout drops them in every tab, and whoever logs in next finds none of another's.
 
-const drafts = "main form[method=post] textarea";
+const written = ":is(textarea, select.code)";
+const drafts = `main form[method=post] ${written}`;
 const me = `draft:${body.dataset.who}:`;
 const actOf = (form) => `${form.elements.verb?.value ?? form.getAttribute("action")}.${form.elements.step?.value ?? ""}`;
 const draftOf = (field) => `${me}${location.pathname}:${actOf(field.form)}:${field.name}`;
 const keep = (field) => { if (field.value.trim()) sessionStorage.setItem(draftOf(field), field.value); else sessionStorage.removeItem(draftOf(field)); };
-const forget = (form) => all("textarea", form.closest("form") ?? form).forEach((field) => sessionStorage.removeItem(draftOf(field)));
+const forget = (form) => all(written, form.closest("form") ?? form).forEach((field) => sessionStorage.removeItem(draftOf(field)));
 const recall = () => all(drafts).forEach((field) => { if (!field.value) field.value = sessionStorage.getItem(draftOf(field)) ?? ""; });
 body.addEventListener("input", (event) => { if (event.target.matches(drafts)) keep(event.target); });
 
@@ -132,6 +135,8 @@ body.addEventListener("htmx:afterSettle", (event) => {
   wake();
   const result = $("#result");
   if (mine) reveal(event.detail.target?.id);
+  const wrong = $("dialog[open] [aria-invalid]");
+  if (mine && wrong) return wrong.focus();
   if (mine && result && !["preview", "stops"].includes(event.detail.target?.id)) return result.focus();
   if (document.activeElement === body || !document.activeElement) {
     const stops = [focused && document.getElementById(focused), $("tr.cur .ttl"), $("#go button"), $("#decide [data-key]"), $("#main")].filter(Boolean);

@@ -40,6 +40,36 @@ def test_news_leaves_a_choice_as_it_was_made(
     expect(choice).to_have_value(other or "")
 
 
+@pytest.mark.requirement("S1-16", "S4-25")
+def test_b10_a_code_is_chosen_by_keys_survives_news_a_reload_and_a_refusal_and_stays_in_the_record(
+    open_as: OpenAs, refused_case: str
+) -> None:
+    page = open_as("maya", refused_case)
+    page.keyboard.press("e")
+    now_open(page, "escalate")
+    code, reason = page.get_by_label("Reason code"), page.locator("#f-reason")
+    reason.focus()
+    page.keyboard.press("Shift+Tab")
+    expect(code).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(code).to_have_value("beyond_my_limit")
+    reason.fill("too short")
+
+    a_new_version_arrives(page, refused_case)
+    expect(code).to_have_value("beyond_my_limit")
+    page.reload()
+    now_open(page, "escalate")
+    expect(code).to_have_value("beyond_my_limit")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#result a")).to_have_text(re.compile("at least 15 characters"))
+    expect(code).to_have_value("beyond_my_limit")
+    reason.fill(REASON)
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator("#result")).to_contain_text("Escalated at")
+    expect(page.locator("#feed .tag").last).to_have_text("Beyond what I may decide")
+
+
 def test_news_leaves_a_choice_that_a_link_made(open_as: OpenAs, refused_case: str) -> None:
     choice = "#f-person"
     page = open_as("maya", f"{refused_case}?act=assign")

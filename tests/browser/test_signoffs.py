@@ -83,16 +83,26 @@ def test_rejecting_asks_for_a_reason_keeps_it_and_hands_over(open_as: OpenAs, as
     dialog = page.get_by_role("dialog", name="Reject this request")
 
     page.get_by_role("link", name="Reject…").first.click()
+    code = dialog.get_by_label("Reason code")
+    expect(code).to_be_focused()
     dialog.get_by_role("textbox").fill("not now")
     dialog.get_by_role("button", name="Reject it").click()
+    expect(dialog).to_contain_text("Choose one of the codes.")
     expect(dialog).to_contain_text("Write at least 15 characters as the reason.")
     expect(dialog.get_by_role("textbox")).to_have_value("not now")
+    expect(code).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    dialog.get_by_role("button", name="Reject it").click()
+    expect(dialog).not_to_contain_text("Choose one of the codes.")
+    expect(code).to_have_value("evidence_not_enough")
     expect(dialog.get_by_role("textbox")).to_be_focused()
 
     dialog.get_by_role("textbox").fill("Keep the shipment, the customer takes it after all.")
     dialog.get_by_role("button", name="Reject it").click()
     expect(page.locator("#result")).to_contain_text("Rejected at")
+    expect(page.locator("#result")).to_be_focused()
     expect(page.locator("#decide")).to_contain_text("You rejected it at")
+    expect(page.locator("#decide .tag")).to_have_text("Evidence is not enough")
     assert state(asked) is PermitState.REJECTED
 
 
@@ -173,6 +183,7 @@ def test_news_leaves_a_reason_to_reject_alone(open_as: OpenAs, asked: SignoffFac
     page = open_as("priya", sheet(asked))
     page.get_by_role("link", name="Reject…").first.click()
     dialog = page.get_by_role("dialog", name="Reject this request")
+    dialog.get_by_label("Reason code").select_option("wrong_time")
     dialog.get_by_role("textbox").fill("not now")
 
     assert asked.run.handoff is not None
@@ -180,6 +191,7 @@ def test_news_leaves_a_reason_to_reject_alone(open_as: OpenAs, asked: SignoffFac
     tick(page)
 
     expect(page.locator("#pill")).to_contain_text("Something has changed")
+    expect(dialog.get_by_label("Reason code")).to_have_value("wrong_time")
     expect(dialog.get_by_role("textbox")).to_have_value("not now")
     expect(dialog.get_by_role("textbox")).to_be_focused()
 

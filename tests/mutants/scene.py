@@ -142,7 +142,7 @@ class Scene:
         with suppress(Exception):  # what is refused has no preview; the verb itself says why
             preview = make_preview(actor=actor, person=person, facts=facts, verb=verb, step=step)
         id_ = id_ or f"{who.username}-{len(self.said)}"
-        known = {field.name for field in fields_of(COMMANDS[verb].arguments)}
+        known = {field.name for field in fields_of(COMMANDS[verb])}
         arguments = {
             name: value for name, value in {"reason": REASON, "step": step}.items() if name in known
         } | more

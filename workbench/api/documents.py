@@ -78,6 +78,7 @@ def _approval(action: ActionFacts) -> dict[str, Any] | None:
         "state": str(action.permit.state),
         "expires_at": when(action.permit.expires_at),
         "reason": action.permit.reason or None,
+        "reason_code": action.permit.reason_code or None,
     }
 
 
@@ -108,6 +109,7 @@ def proposal(facts: RunFacts) -> dict[str, Any] | None:
         "end_state": waits.end_state or None,
         "proposed_by": waits.proposed_by_name,
         "reason": waits.reason,
+        "reason_code": waits.reason_code or None,
         "proposed_at": when(waits.proposed_at),
         "expires_at": when(waits.expires_at),
         "may_not_confirm": [name for __, name in waits.shapers],
@@ -128,7 +130,12 @@ def offer(given: Offer) -> dict[str, Any]:
         "code": given.code or None,
         "reason": str(given.sentence) or None,
         "arguments": [
-            {"name": field.name, "kind": str(field.kind), "required": field.required}
+            {
+                "name": field.name,
+                "kind": str(field.kind),
+                "required": field.required,
+                "choices": list(field.choices),
+            }
             for field in given.fields
         ],
     }
@@ -204,6 +211,7 @@ def signoff_row(row: SignoffRow) -> dict[str, Any]:
         "risk": str(signoff_risk(row.level, row.amount)),
         "asked_by": row.asked_by_name or None,
         "why": row.why,
+        "why_code": row.why_code or None,
         "requested_at": when(row.requested_at),
         "expires_at": when(row.expires_at),
         "decided_by": row.decided_by_name or None,
@@ -225,6 +233,7 @@ def signoff(given: SignoffFacts, call: PlannedCall, offers: Iterable[SignoffOffe
         "risk": str(signoff_risk(given.level, given.run.amount)),
         "asked_by": given.asked_by_name or None,
         "why": given.why,
+        "why_code": given.why_code or None,
         "requesters": [name for __, name in permit.requesters],
         "call": {
             "tool": call.tool,
@@ -238,6 +247,7 @@ def signoff(given: SignoffFacts, call: PlannedCall, offers: Iterable[SignoffOffe
         "decided_by": permit.decided_by_name or None,
         "decided_at": when(permit.decided_at),
         "reason": permit.reason or None,
+        "reason_code": permit.reason_code or None,
         "offers": [
             {
                 "verb": offer.verb,

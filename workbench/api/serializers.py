@@ -102,7 +102,7 @@ def command_body(verb: str) -> type[CommandBody]:
     so that a refusal for another reason is not hidden behind a missing field.
     """
     command = COMMANDS.get(verb) or SIGNOFF_COMMANDS.get(verb) or SYSTEM_COMMANDS[verb]
-    fields = {field.name: _serializer_field(field) for field in fields_of(command.arguments)}
+    fields = {field.name: _serializer_field(field) for field in fields_of(command)}
     return type(f"{verb.title().replace('_', '')}Body", (CommandBody,), fields)
 
 
@@ -112,4 +112,6 @@ def _serializer_field(field: ArgumentField) -> serializers.Field[Any, Any, Any, 
         return serializers.JSONField(**shown)
     if field.kind in (Kind.STEPS, Kind.ITEMS):
         return serializers.ListField(child=serializers.CharField(), **shown)
+    if field.choices:
+        shown["help_text"] = ", ".join(field.choices)
     return serializers.CharField(allow_blank=True, trim_whitespace=False, **shown)

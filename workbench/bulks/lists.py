@@ -154,7 +154,7 @@ def _step(facts: RunFacts, verb: str, actor: Actor, roles: frozenset[Role]) -> t
     """The first step that the verb is possible on, "" where it takes several at once; else the first one with the
     reason why not.
     """
-    by_step = any(field.kind is Kind.STEP for field in fields_of(COMMANDS[verb].arguments))
+    by_step = any(field.kind is Kind.STEP for field in fields_of(COMMANDS[verb]))
     steps = (api.targets(facts, verb) if by_step else ()) or ("",)
     found = [
         (

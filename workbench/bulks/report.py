@@ -41,6 +41,7 @@ def head(facts: BulkFacts) -> dict[str, Any]:
         "by": facts.actor_id,
         "by_name": facts.actor_name,
         "reason": facts.reason,
+        "reason_code": facts.arguments.get("reason_code", ""),
         "frozen_at": _time(facts.frozen_at),
         "started_at": _time(facts.started_at),
         "released_at": _time(facts.released_at),

@@ -203,7 +203,7 @@ def _preview(row: Bulk, member: BulkMember, actor: Actor, person: User | None) -
 
 def _arguments(row: Bulk, member: BulkMember) -> Mapping[str, Any]:
     given: dict[str, Any] = {"step": member.step, "reason": row.reason, **row.arguments}
-    names = {field.name for field in fields_of(COMMANDS[row.verb].arguments)}
+    names = {field.name for field in fields_of(COMMANDS[row.verb])}
     return {name: value for name, value in given.items() if name in names and value}
 
 

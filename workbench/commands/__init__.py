@@ -6,6 +6,7 @@ from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
 from workbench.commands._plans import Fallen, Plan, find_plan, make_plan, plan_that_ran, read_again
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
+from workbench.commands._reason_codes import CODES, ReasonCode, bulk_codes, code_words
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
 from workbench.commands._result import Change, Result
 from workbench.commands._signoffs import SignoffOffer, signoff_offers
@@ -13,6 +14,7 @@ from workbench.commands.available import Offer, available
 
 __all__ = [
     "BULKS",
+    "CODES",
     "COMMANDS",
     "LISTS",
     "SIGNOFF_COMMANDS",
@@ -27,11 +29,14 @@ __all__ = [
     "Offer",
     "Plan",
     "Preview",
+    "ReasonCode",
     "Result",
     "SignoffCommand",
     "SignoffOffer",
     "SystemCommand",
     "available",
+    "bulk_codes",
+    "code_words",
     "dismiss_bulk",
     "dispatch",
     "fields_of",

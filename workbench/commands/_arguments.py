@@ -1,6 +1,7 @@
 """Arguments of commands: frozen dataclasses whose fields say how a form or a serializer asks for them.
 
 `parse` is the only reader of raw arguments; the web form and the REST serializer are made from `fields_of`.
+Which codes may stand beside a reason depends on the verb: both take the command, not its arguments alone.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from django.utils.translation import gettext_lazy as _
 
 from tools.json_text import read_document
+from workbench.commands._reason_codes import CODES
 from workbench.errors import Sentence
 
 REASON_LENGTH = 15
@@ -29,6 +31,7 @@ class Kind(StrEnum):
     END_STATE = "end_state"
     TEXT = "text"
     REASON = "reason"
+    REASON_CODE = "reason_code"
     CHOICE = "choice"
     DOCUMENT = "document"
 
@@ -77,8 +80,9 @@ class StepArguments(Arguments):
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonArguments(Arguments):
-    """For writes: why, for whoever reads the case next."""
+    """For writes: why, for whoever reads the case next, and the code that says it in one word, if one fits."""
 
+    reason_code: str = argument(Kind.REASON_CODE, _("Reason code"), default="")
     reason: str = argument(
         Kind.REASON,
         _("Reason"),
@@ -98,20 +102,35 @@ def step_of(parsed: object) -> str:
     return parsed.step if isinstance(parsed, StepArguments) else ""
 
 
-def fields_of(arguments: type[Arguments]) -> tuple[ArgumentField, ...]:
-    """The fields in the order of a form; the reason comes last."""
+class Asking(Protocol):
+    """A command, as far as its arguments go."""
+
+    verb: str
+    arguments: type[Arguments]
+
+
+_LAST = {Kind.REASON_CODE: 1, Kind.REASON: 2}
+
+
+def fields_of(command: Asking | type[Asking]) -> tuple[ArgumentField, ...]:
+    """The fields in the order of a form; the reason comes last, right behind its code."""
     found = [
         ArgumentField(name=field.name, **field.metadata["argument"])
-        for field in dataclasses.fields(arguments)
+        for field in dataclasses.fields(command.arguments)
     ]
-    return tuple(sorted(found, key=lambda field: field.kind is Kind.REASON))
+    codes = tuple(str(code) for code in CODES.get(command.verb, ()))
+    known = [
+        dataclasses.replace(field, choices=codes) if field.kind is Kind.REASON_CODE else field
+        for field in found
+    ]
+    return tuple(sorted(known, key=lambda field: _LAST.get(field.kind, 0)))
 
 
-def parse[A: Arguments](arguments: type[A], raw: Mapping[str, Any]) -> A | Mapping[str, Sentence]:
+def parse(command: Asking | type[Asking], raw: Mapping[str, Any]) -> Arguments | Mapping[str, Sentence]:
     """The arguments, or a sentence for each field that is wrong. Unknown names are wrong too."""
     values: dict[str, Any] = {}
     problems: dict[str, Sentence] = {}
-    known = fields_of(arguments)
+    known = fields_of(command)
     for field in known:
         value = _clean(field, raw.get(field.name))
         if isinstance(value, Sentence):
@@ -120,16 +139,16 @@ def parse[A: Arguments](arguments: type[A], raw: Mapping[str, Any]) -> A | Mappi
             values[field.name] = value
     for name in sorted(set(raw) - {field.name for field in known}):
         problems[name] = Sentence(_("This command has no such argument."))
-    return problems or arguments(**values)
+    return problems or command.arguments(**values)
 
 
 def parse_some(
-    arguments: type[Arguments], raw: Mapping[str, Any], names: Collection[str]
+    command: Asking | type[Asking], raw: Mapping[str, Any], names: Collection[str]
 ) -> tuple[Mapping[str, Any], Mapping[str, Sentence]]:
     """Those of the named arguments that were given, and a sentence for each of them that is wrong."""
     values: dict[str, Any] = {}
     problems: dict[str, Sentence] = {}
-    for field in fields_of(arguments):
+    for field in fields_of(command):
         if field.name in names and raw.get(field.name) not in (None, ""):
             value = _clean(field, raw[field.name])
             (problems if isinstance(value, Sentence) else values)[field.name] = value
@@ -164,6 +183,8 @@ def _problem_with(field: ArgumentField, text: str) -> Sentence | None:
 
 
 def _too_short(field: ArgumentField) -> Sentence:
+    if field.kind is Kind.REASON_CODE:
+        return Sentence(_("Choose a code: %(choices)s."), {"choices": ", ".join(field.choices)})
     if field.kind is Kind.REASON or field.min_length:
         return Sentence(_("Write at least %(least)s characters as the reason."), {"least": field.min_length})
     return Sentence(_("This is needed."))

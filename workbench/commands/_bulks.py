@@ -80,7 +80,14 @@ def why_already(row: Bulk, state: BulkState) -> Refusal | None:
 
 
 def move_bulk(
-    row: Bulk, state: BulkState, *, actor: Actor, reason: str = "", command_id: str = "", **changes: Any
+    row: Bulk,
+    state: BulkState,
+    *,
+    actor: Actor,
+    reason: str = "",
+    reason_code: str = "",
+    command_id: str = "",
+    **changes: Any,
 ) -> None:
     """Put a locked row into a state, with its entry."""
     before, now = row.state, api.now()
@@ -95,7 +102,14 @@ def move_bulk(
         row.members.filter(state=MemberState.WAITING).update(state=MemberState.UNTOUCHED, settled_at=now)
     name = "continued" if (before, state) == (BulkState.PAUSED, BulkState.RUNNING) else _NAMES[state]
     after = {"bulk": row.ref, "verb": row.verb, **tally(row)}
-    api.log(name=f"bulk.{name}", actor=actor, reason=reason, after=after, command_id=command_id)
+    api.log(
+        name=f"bulk.{name}",
+        actor=actor,
+        reason=reason,
+        reason_code=reason_code,
+        after=after,
+        command_id=command_id,
+    )
 
 
 _NAMES = {

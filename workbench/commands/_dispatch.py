@@ -185,21 +185,19 @@ def _desk(
     command: _OnRun, actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
 ) -> AbstractContextManager[api.Desk]:
     """The run that the command is about, to be entered under its lock. Raises NotFound."""
-    reason, seen = getattr(parsed, "reason", ""), order.saw_version
+    said: dict[str, Any] = {
+        "command_id": order.command_id,
+        "reason": getattr(parsed, "reason", ""),
+        "reason_code": getattr(parsed, "reason_code", ""),
+        "saw_version": order.saw_version,
+    }
     if issubclass(command, SignoffCommand):
-        actor = _signoffs.signatory(actor, person)
-        return api.signoff_desk(
-            order.signoff_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
-        )
+        return api.signoff_desk(order.signoff_ref, actor=_signoffs.signatory(actor, person), **said)
     if person is not None and command.holds_right:
         people.hold(person)
     if order.run_ref:
-        return api.run_desk(
-            order.run_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
-        )
-    return api.desk(
-        order.handoff_ref, actor=actor, command_id=order.command_id, reason=reason, saw_version=seen
-    )
+        return api.run_desk(order.run_ref, actor=actor, **said)
+    return api.desk(order.handoff_ref, actor=actor, **said)
 
 
 def _facts(order: Order) -> RunFacts:

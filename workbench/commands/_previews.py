@@ -164,7 +164,7 @@ def make_preview(
 
 
 def _shaping(command: type[Command[Any]], raw: Mapping[str, object]) -> Mapping[str, Any]:
-    parsed, problems = parse_some(command.arguments, raw, command.shaped_by)
+    parsed, problems = parse_some(command, raw, command.shaped_by)
     given = {name: value for name, value in parsed.items() if value not in ("", ())}
     if problems:
         first = next(iter(problems.values()))

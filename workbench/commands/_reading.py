@@ -20,7 +20,7 @@ def read(command: _Any, order: Order) -> Arguments | Refusal:
     """The arguments, or everything that is wrong with them in one refusal."""
     if not order.command_id:
         return _invalid("command_id", Sentence(_("A request needs an id of 1 to 100 plain characters.")))
-    parsed = parse(command.arguments, order.arguments)
+    parsed = parse(command, order.arguments)
     if isinstance(parsed, Arguments):
         return parsed
     text = ngettext_lazy(

@@ -53,7 +53,7 @@ def _offer(
         code=refusal.code if refusal else "",
         sentence=refusal.sentence if refusal else "",
         key=command.key,
-        fields=fields_of(command.arguments),
+        fields=fields_of(command),
     )
 
 

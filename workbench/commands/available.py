@@ -56,7 +56,7 @@ def available(facts: RunFacts, actor: Actor, person: User | None) -> tuple[Offer
 def _offers(
     command: type[Command[Any]], facts: RunFacts, actor: Actor, roles: frozenset[Role]
 ) -> list[Offer]:
-    fields = fields_of(command.arguments)
+    fields = fields_of(command)
     by_step = any(field.kind is Kind.STEP for field in fields)
     steps = (api.targets(facts, command.verb) if by_step else ()) or ("",)
     return [_offer(command, facts, actor, roles, step, fields) for step in steps]

@@ -44,5 +44,11 @@ class BulkContinue(SystemCommand[BulkContinueArguments]):
         if row is not None:
             changes: dict[str, Any] = {"paused_at": None, "stands_by": "", "why": {}}
             _bulks.move_bulk(
-                row, BulkState.RUNNING, actor=actor, reason=arguments.reason, command_id=command_id, **changes
+                row,
+                BulkState.RUNNING,
+                actor=actor,
+                reason=arguments.reason,
+                reason_code=arguments.reason_code,
+                command_id=command_id,
+                **changes,
             )

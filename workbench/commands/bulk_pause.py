@@ -45,5 +45,11 @@ class BulkPause(SystemCommand[BulkPauseArguments]):
         if row is not None:
             changes: dict[str, Any] = {"paused_at": api.now(), "stands_by": actor.name, "why": {}}
             _bulks.move_bulk(
-                row, BulkState.PAUSED, actor=actor, reason=arguments.reason, command_id=command_id, **changes
+                row,
+                BulkState.PAUSED,
+                actor=actor,
+                reason=arguments.reason,
+                reason_code=arguments.reason_code,
+                command_id=command_id,
+                **changes,
             )

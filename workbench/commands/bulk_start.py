@@ -13,6 +13,7 @@ from sagas.facts import Actor
 from workbench.commands import _bulks
 from workbench.commands._arguments import Arguments, Kind, ReasonArguments, argument
 from workbench.commands._command import SystemCommand
+from workbench.commands._reason_codes import bulk_codes
 from workbench.errors import Answer, Moment, Refusal, Sentence
 from workbench.models import Bulk
 from workbench.models.bulk import BulkState
@@ -59,12 +60,17 @@ class BulkStart(SystemCommand[BulkStartArguments]):
         now = api.now()
         row.reason = arguments.reason
         row.save(update_fields=["reason"])
-        named = {"person": arguments.person, "end_state": arguments.end_state}
+        named = {
+            "person": arguments.person,
+            "end_state": arguments.end_state,
+            "reason_code": arguments.reason_code,
+        }
         _bulks.move_bulk(
             row,
             BulkState.RUNNING,
             actor=actor,
             reason=arguments.reason,
+            reason_code=arguments.reason_code,
             command_id=command_id,
             arguments={name: value for name, value in named.items() if value},
             per_second=_rate(arguments.per_second) or PER_SECOND,
@@ -99,6 +105,10 @@ def _why_not_whole(row: Bulk, given: BulkStartArguments) -> Refusal | None:
         wrong["person"] = Sentence(_("This is needed."))
     if row.verb == "mark_acceptable" and not given.end_state:
         wrong["end_state"] = Sentence(_("This is needed."))
+    if given.reason_code and given.reason_code not in bulk_codes(row.verb):
+        wrong["reason_code"] = Sentence(
+            _("Choose one of %(choices)s."), {"choices": ", ".join(bulk_codes(row.verb))}
+        )
     if given.per_second and _rate(given.per_second) is None:
         most = f"{MOST_PER_SECOND:g}"
         wrong["per_second"] = Sentence(_("Write a number above 0, at most %(most)s."), {"most": most})

@@ -44,5 +44,11 @@ class BulkStop(SystemCommand[BulkStopArguments]):
         why = Sentence(_("%(who)s stopped it: %(reason)s"), {"who": actor.name, "reason": arguments.reason})
         changes = {"stands_by": actor.name, "why": kept(why)}
         _bulks.move_bulk(
-            row, BulkState.STOPPED, actor=actor, reason=arguments.reason, command_id=command_id, **changes
+            row,
+            BulkState.STOPPED,
+            actor=actor,
+            reason=arguments.reason,
+            reason_code=arguments.reason_code,
+            command_id=command_id,
+            **changes,
         )

@@ -63,5 +63,6 @@ class Freeze(SystemCommand[FreezeArguments]):
             scope=arguments.scope,
             applies_to=arguments.applies_to,
             reason=arguments.reason,
+            reason_code=arguments.reason_code,
             command_id=command_id,
         )

@@ -44,5 +44,10 @@ class KeepFrozen(SystemCommand[KeepFrozenArguments]):
 
     @classmethod
     def run(cls, *, actor: Actor, arguments: KeepFrozenArguments, command_id: str) -> None:
-        freeze = int(arguments.freeze)
-        api.keep_frozen(actor=actor, freeze_id=freeze, reason=arguments.reason, command_id=command_id)
+        api.keep_frozen(
+            actor=actor,
+            freeze_id=int(arguments.freeze),
+            reason=arguments.reason,
+            reason_code=arguments.reason_code,
+            command_id=command_id,
+        )

@@ -39,4 +39,10 @@ class OpenTool(SystemCommand[OpenToolArguments]):
 
     @classmethod
     def run(cls, *, actor: Actor, arguments: OpenToolArguments, command_id: str) -> None:
-        api.open_gate(actor=actor, tool=arguments.tool, reason=arguments.reason, command_id=command_id)
+        api.open_gate(
+            actor=actor,
+            tool=arguments.tool,
+            reason=arguments.reason,
+            reason_code=arguments.reason_code,
+            command_id=command_id,
+        )

@@ -14,9 +14,10 @@ from workbench.commands._command import SignoffCommand
 
 @dataclass(frozen=True, kw_only=True)
 class RejectArguments(Arguments):
-    """`digest`, where it is given, is that of the document as it was shown."""
+    """`digest`, where it is given, is that of the document as it was shown. Who asked is told why by a code, too."""
 
     digest: str = argument(Kind.TEXT, _("Digest"), default="", max_length=64)
+    reason_code: str = argument(Kind.REASON_CODE, _("Reason code"))
     reason: str = argument(
         Kind.REASON,
         _("What should change"),

@@ -43,7 +43,13 @@ class Unfreeze(SystemCommand[UnfreezeArguments]):
     def run(cls, *, actor: Actor, arguments: UnfreezeArguments, command_id: str) -> None:
         freeze = _named(arguments.freeze)
         lift = api.unfreeze if freeze is not None and freeze.lift_asked_at is not None else api.ask_to_lift
-        lift(actor=actor, freeze_id=int(arguments.freeze), reason=arguments.reason, command_id=command_id)
+        lift(
+            actor=actor,
+            freeze_id=int(arguments.freeze),
+            reason=arguments.reason,
+            reason_code=arguments.reason_code,
+            command_id=command_id,
+        )
 
 
 def _named(number: str) -> FreezeFacts | None:

@@ -6,13 +6,13 @@ A command's own parser is the only judge of arguments: these values carry labels
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from workbench.commands import LISTS, ArgumentField, Kind
+from workbench.commands import LISTS, ArgumentField, Kind, code_words
 
 if TYPE_CHECKING:
     from workbench.web.presenters.words import Words
@@ -54,11 +54,14 @@ class Field:
     autocomplete: str = "off"
     asks: bool = False
     """The form says that it asked, so that nothing picked is told from nothing said."""
+    code: Field | None = None
+    """Of a reason: the select of its codes, asked for under the same label."""
 
 
 _WIDGETS = {
     Kind.TEXT: "area",
     Kind.REASON: "area",
+    Kind.REASON_CODE: "select",
     Kind.REFERENCE: "text",
     Kind.CHOICE: "select",
     Kind.END_STATE: "select",
@@ -77,11 +80,21 @@ def fields(
 ) -> tuple[Field, ...]:
     """The visible fields of a command, with what was written before and what was wrong with it.
 
-    A step is fixed by the offer, so it is no field; a list of steps without choices is left out.
+    A step is fixed by the offer, so it is no field; a list of steps without choices is left out. The codes of a reason
+    are no field of their own: they stand with the reason.
     """
-    shown = (field for field in asked if field.kind is not Kind.STEP and not field.in_plan)
-    made = (_field(field, draft or {}, errors or {}, (choices or {}).get(field.name, ())) for field in shown)
-    return tuple(field for field in made if field.kind != "checks" or field.choices)
+    shown = [field for field in asked if field.kind is not Kind.STEP and not field.in_plan]
+    made = {
+        field: _field(field, draft or {}, errors or {}, (choices or {}).get(field.name, ()))
+        for field in shown
+    }
+    code = next((made[field] for field in shown if field.kind is Kind.REASON_CODE), None)
+    with_code = (
+        replace(one, code=code) if field.kind is Kind.REASON else one
+        for field, one in made.items()
+        if field.kind is not Kind.REASON_CODE
+    )
+    return tuple(field for field in with_code if field.kind != "checks" or field.choices)
 
 
 def _field(
@@ -95,8 +108,8 @@ def _field(
     items = field.kind is Kind.ITEMS
     if items and field.name not in draft:
         picked = {code for code, __ in choices}
-    known = choices or [(choice, choice) for choice in field.choices]
-    reason = field.kind is Kind.REASON
+    known = choices or _known(field)
+    reason, code = field.kind is Kind.REASON, field.kind is Kind.REASON_CODE
     return Field(
         name=field.name,
         label=field.label,
@@ -105,12 +118,19 @@ def _field(
         help=field.help,
         note=_note(field),
         placeholder=_("What did you see, and why is this right?") if reason else "",
-        error=_errors_of(field, errors),
+        error=_("Choose one of the codes.") if code and field.name in errors else _errors_of(field, errors),
         required=field.required,
         most=field.max_length,
-        choices=tuple(Choice(value=code, label=label, picked=code in picked) for code, label in known),
+        choices=tuple(Choice(value=one, label=label, picked=one in picked) for one, label in known),
         asks=items,
     )
+
+
+def _known(field: ArgumentField) -> Sequence[tuple[str, Words]]:
+    """What a field itself offers: words of the interface as they are, codes in the reader's language."""
+    if field.kind is Kind.REASON_CODE:
+        return [("", _("Choose a code")), *((code, code_words(code)) for code in field.choices)]
+    return [(choice, choice) for choice in field.choices]
 
 
 def _errors_of(field: ArgumentField, errors: Mapping[str, Words]) -> Words:

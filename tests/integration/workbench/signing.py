@@ -61,13 +61,14 @@ def asked_by_itself(**given: Any) -> SignoffFacts:
     return _request(drive_until_still(flows.start(BY_ITSELF, **given)))
 
 
-def asked_by(username: str, *, worked: str = "", **given: Any) -> SignoffFacts:
+def asked_by(username: str, *, worked: str = "", code: str = "", **given: Any) -> SignoffFacts:
     """The notice was refused, and a person ordered the compensation; `worked` had the case before and gave it back."""
     facts = drive_until_still(flows.start(BY_PEOPLE, **given))
     assert facts.handoff is not None
     for verb in ("claim", "release") if worked else ():
         assert Desk(worked).run(verb, facts.handoff.ref, f"{verb}-{facts.ref}").accepted
-    done = Desk(username).run("compensate", facts.handoff.ref, f"order-{facts.ref}", reason=REASON)
+    why = {"reason": REASON, "reason_code": code}
+    done = Desk(username).run("compensate", facts.handoff.ref, f"order-{facts.ref}", **why)
     assert done.accepted, done
     return _request(drive_until_still(facts.ref))
 
@@ -102,7 +103,8 @@ def decide(username: str, verb: str, signoff: SignoffFacts, command_id: str = "d
     """Sign or reject as a page would: with the digest that was shown."""
     desk = Desk(username)
     saw = more.pop("saw_version", signoff.run.version)
-    arguments = {"digest": signoff.permit.digest, "reason": REASON, **more}
+    code = {"reason_code": "wrong_time"} if verb == "reject" else {}
+    arguments = {"digest": signoff.permit.digest, "reason": REASON, **code, **more}
     return dispatch(
         actor=desk.actor,
         person=desk.person,

@@ -44,12 +44,14 @@ def form(signoff: SignoffFacts, **more: str) -> dict[str, str]:
         "saw_version": str(signoff.run.version),
         "digest": signoff.permit.digest,
         "reason": REASON,
+        "reason_code": "wrong_time",
         **more,
     }
 
 
 def call(client: Client, signoff: SignoffFacts, verb: str, key: str = "k-1", **body: Any) -> Any:
-    given = {"digest": signoff.permit.digest, "reason": REASON, **body}
+    code = {"reason_code": "wrong_time"} if verb == "reject" else {}
+    given = {"digest": signoff.permit.digest, "reason": REASON, **code, **body}
     return client.post(
         f"/api/v1/signoffs/{signoff.permit.ref}/{verb}",
         json.dumps(given),

@@ -148,7 +148,7 @@ def test_a_retry_shows_one_call_with_the_refused_parts_only(seven_of_two_hundred
 
 
 def test_refused_parts_are_all_picked_until_somebody_picks(seven_of_two_hundred: RunFacts) -> None:
-    asked = fields_of(Retry.arguments)
+    asked = fields_of(Retry)
     choices = {"items": items.refused(seven_of_two_hundred, "relabel_items")}
 
     fresh = next(field for field in forms.fields(asked, choices=choices) if field.name == "items")
@@ -164,8 +164,8 @@ def test_refused_parts_are_all_picked_until_somebody_picks(seven_of_two_hundred:
 
 
 def test_nothing_picked_is_not_everything() -> None:
-    none = parse(RetryArguments, {"step": "s", "reason": REASON, "items": [""]})
-    unsaid = parse(RetryArguments, {"step": "s", "reason": REASON})
+    none = parse(Retry, {"step": "s", "reason": REASON, "items": [""]})
+    unsaid = parse(Retry, {"step": "s", "reason": REASON})
 
     assert isinstance(none, dict)
     assert str(none["items"]) == "Pick at least one item."

@@ -221,7 +221,8 @@ class Person:
             verb = "sign" if self._chance.random() < 0.85 else "reject"
             self._count += 1
             command_id = f"{self._member.username}-{self._count}-{row.ref}"
-            given = {"reason": REASON, **({"digest": found.permit.digest} if verb == "sign" else {})}
+            own = {"digest": found.permit.digest} if verb == "sign" else {"reason_code": "wrong_time"}
+            given = {"reason": REASON, **own}
 
             def ask(verb: str = verb, ref: str = row.ref, id_: str = command_id) -> tuple[int, Any]:
                 result = dispatch(

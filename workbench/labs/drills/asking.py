@@ -182,7 +182,8 @@ class Asker:
         actor, person = self._author(command)
         reason = str(command.get("reason", REASON))
         digest = page.digest if page is not None else self._digest(part)
-        arguments = {"digest": digest, "reason": reason} if verb == "sign" else {"reason": reason}
+        own = {"digest": digest} if verb == "sign" else {"reason_code": "wrong_remedy"}
+        arguments = {"reason": reason, **own}
         command_id = self._command_id(command, part)
 
         def ask() -> Answered:
@@ -220,7 +221,7 @@ class Asker:
         }
         if verb == "edit_and_retry":
             return {"step": step, "reason": known["reason"], **self._edited(step, item, given, facts)}
-        names = {field.name for field in fields_of(COMMANDS[verb].arguments)}
+        names = {field.name for field in fields_of(COMMANDS[verb])}
         arguments = {name: value for name, value in known.items() if name in names and value not in ("", [])}
         if given.get("reference"):
             part = next(one for one in self._score.parts if one.ref == facts.ref)

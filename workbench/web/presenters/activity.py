@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from sagas.facts import EntryFacts
+from workbench.commands import code_words
 from workbench.queries.bulks import behind
 from workbench.web.presenters import marks, text, words
 from workbench.web.presenters.clock import Clock
@@ -19,7 +20,7 @@ from workbench.web.presenters.words import Words
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """One entry told: `quote` is what a person wrote, `saw` the version in front of them."""
+    """One entry told: `quote` is what a person wrote, `code` the code beside it, `saw` the version before them."""
 
     stamp: str
     short: str
@@ -28,6 +29,7 @@ class Told:
     icon: str
     says: SafeString
     quote: SafeString | None
+    code: Words
     detail: SafeString | None
     times: str
     saw: str
@@ -243,7 +245,8 @@ def _of_items(one: Told, number: int) -> Told:
 def folded(entries: Iterable[Told]) -> Iterator[Told]:
     """What the system did again and again with the same outcome, as one line that says how often."""
     for __, same in groupby(
-        entries, key=lambda one: (one.person, one.refused, one.says, one.times, one.detail, one.quote)
+        entries,
+        key=lambda one: (one.person, one.refused, one.says, one.times, one.detail, one.code, one.quote),
     ):
         first, *more = same
         if first.person or first.times or not more:
@@ -271,6 +274,7 @@ def told(entry: EntryFacts, *, reader: str, clock: Clock) -> Told:
         icon=_ICONS.get(entry.name, "pulse"),
         says=_sentence(entry, who),
         quote=text.inert(said, 2000) if said and entry.actor_kind != "system" else None,
+        code=code_words(entry.reason_code),
         detail=text.inert(said, 300) if said and entry.actor_kind == "system" else None,
         times="",
         saw=_saw(entry),

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from workbench.commands import COMMANDS
+from workbench.commands import COMMANDS, code_words
 from workbench.errors import Sentence
 from workbench.queries.bulks import ENDED, BulkFacts, BulkState, MemberFacts, MemberState
 from workbench.web.forms import Field
@@ -81,6 +81,7 @@ class Progress:
     why: str
     who: str
     reason: str
+    reason_code: Words
     done: int
     of: int
     done_words: str
@@ -165,6 +166,7 @@ def progress(
         why=str(facts.why) if facts.why.template else "",
         who=_("Started by {who} at {at}").format(who=facts.actor_name, at=clock.time(facts.started_at)),
         reason=facts.reason,
+        reason_code=code_words(facts.arguments.get("reason_code", "")),
         done=done,
         of=facts.included,
         done_words=_("{done} of {of} at their end").format(done=done, of=facts.included),

@@ -16,7 +16,7 @@ from sagas.facts import ActionFacts, ChangeSeen, ConditionCheck, PlannedCall, Si
 from sagas.states import ActionState, PermitState
 from tools import texts
 from tools.contract import Json, Level
-from workbench.commands import SignoffOffer
+from workbench.commands import SignoffOffer, code_words
 from workbench.errors import Refusal
 from workbench.policies import note_needed, signoff_risk
 from workbench.web.forms import Field, fields
@@ -78,6 +78,12 @@ class Form:
     field: Field
     open: bool = False
 
+    @property
+    def code_first(self) -> bool:
+        """Whether the code of the reason is what is asked for first, and not the reason that needs fixing."""
+        code = self.field.code
+        return code is not None and (bool(code.error) or not self.field.error)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -86,6 +92,7 @@ class Outcome:
     icon: str
     headline: str
     quote: SafeString | None
+    code: Words
     then: str
 
 
@@ -103,6 +110,7 @@ class Sheet:
     who: Words
     asked: str
     why: SafeString
+    why_code: Words
     quoted: bool
     read_at: str
     changes: tuple[Changed, ...]
@@ -138,7 +146,7 @@ def sheet(
     reader: str,
     clock: Clock,
     ids: tuple[str, str],
-    draft: dict[str, str],
+    draft: dict[str, dict[str, str]],
     errors: dict[str, dict[str, Words]],
     confirmed: bool,
 ) -> Sheet:
@@ -171,6 +179,7 @@ def sheet(
         who=asker(signoff.asked_by, signoff.asked_by_name, reader),
         asked=clock.time(permit.requested_at),
         why=text.inert(signoff.why.rstrip(": "), 2000),
+        why_code=code_words(signoff.why_code),
         quoted=bool(signoff.asked_by),
         read_at=clock.time(look.changes[0].read_at) if look and look.changes else "",
         changes=tuple(changed(one) for one in look.changes) if look else (),
@@ -380,12 +389,11 @@ def _form(
     offer: SignoffOffer,
     ref: str,
     risk: Level,
-    draft: dict[str, str],
+    draft: dict[str, dict[str, str]],
     errors: dict[str, dict[str, Words]],
 ) -> Form:
     wrong = errors.get(offer.verb, {})
-    given = {"reason": draft.get(offer.verb, "")}
-    found = fields(offer.fields, draft=given, errors=wrong)
+    found = fields(offer.fields, draft=draft.get(offer.verb, {}), errors=wrong)
     field = next(one for one in found if one.name == "reason")
     __, word, ___ = words.LEVELS[risk]
     if offer.verb == "sign":
@@ -413,20 +421,21 @@ def _outcome(signoff: SignoffFacts, reader: str, clock: Clock) -> Outcome | None
     if permit.decided_by and permit.decided_by == reader:
         who = _("You")
     quote = text.inert(permit.reason, 2000) if permit.reason else None
+    code = code_words(permit.reason_code)
     state = words.COMPENSATION_STATES.get(str(made_up.state)) if made_up else None
     then = _("The compensation is now: {state}.").format(state=state.word) if state else ""
     match permit.state:
         case PermitState.GRANTED | PermitState.CONSUMED:
             headline = _("{who} signed at {at}.").format(who=who, at=at)
-            return Outcome(icon="ok", headline=headline, quote=quote, then=then)
+            return Outcome(icon="ok", headline=headline, quote=quote, code=code, then=then)
         case PermitState.REJECTED:
             headline = _("{who} rejected it at {at}. Nothing ran.").format(who=who, at=at)
-            return Outcome(icon="bad", headline=headline, quote=quote, then="")
+            return Outcome(icon="bad", headline=headline, quote=quote, code=code, then="")
         case PermitState.WITHDRAWN:
             headline = _("This request is void. It was not used.")
-            return Outcome(icon="skip", headline=headline, quote=None, then="")
+            return Outcome(icon="skip", headline=headline, quote=None, code="", then="")
         case PermitState.EXPIRED:
             headline = _("Expired {at}. Nothing ran.").format(at=clock.time(permit.expires_at))
-            return Outcome(icon="clock", headline=headline, quote=quote, then="")
+            return Outcome(icon="clock", headline=headline, quote=quote, code=code, then="")
         case _:
             return None

@@ -8,8 +8,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from sagas.facts import RunFacts
+from workbench.commands import code_words
 from workbench.web.presenters import text
 from workbench.web.presenters.clock import Clock
+from workbench.web.presenters.words import Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +20,7 @@ class Waiting:
 
     says: SafeString
     quote: SafeString
+    code: Words
     until: str
 
 
@@ -42,5 +45,6 @@ def waiting(facts: RunFacts, clock: Clock) -> Waiting | None:
     return Waiting(
         says=text.say(says, **parts),
         quote=text.inert(waits.reason, 2000),
+        code=code_words(waits.reason_code),
         until=_("A second person confirms or declines it by {at}.").format(at=clock.time(waits.expires_at)),
     )

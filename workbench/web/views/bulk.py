@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -12,7 +13,16 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from sagas import api
 from sagas.errors import NotFound
 from workbench.bulks import Chosen, freeze_list, report
-from workbench.commands import SYSTEM_COMMANDS, ArgumentField, Result, dismiss_bulk, dispatch, fields_of
+from workbench.commands import (
+    SYSTEM_COMMANDS,
+    ArgumentField,
+    Kind,
+    Result,
+    bulk_codes,
+    dismiss_bulk,
+    dispatch,
+    fields_of,
+)
 from workbench.errors import HTTP_STATUS, Refused
 from workbench.policies import IN_BULK, Permission, why_not_permitted
 from workbench.queries import bulks
@@ -95,7 +105,7 @@ def changes(reader: Reader, ref: str) -> HttpResponse:
 def act(reader: Reader, ref: str, verb: str) -> HttpResponse:
     """Start, pause, continue or stop."""
     asked = reader.request.POST
-    draft = forms.arguments(fields_of(SYSTEM_COMMANDS[verb].arguments), asked) | {"bulk": ref}
+    draft = forms.arguments(fields_of(SYSTEM_COMMANDS[verb]), asked) | {"bulk": ref}
     result = dispatch(
         actor=reader.actor,
         person=reader.person,
@@ -166,9 +176,10 @@ def _frozen(
 def _asked(facts: BulkFacts) -> list[ArgumentField]:
     """What this list asks for: a reason always, the rest where it belongs to the verb or to what is touched."""
     wanted = {_NEEDED.get(facts.verb, ""), "count" if facts.typed is not None else ""}
+    codes = tuple(str(code) for code in bulk_codes(facts.verb))
     asked = [
-        field
-        for field in fields_of(SYSTEM_COMMANDS["bulk_start"].arguments)
+        replace(field, choices=codes) if field.kind is Kind.REASON_CODE else field
+        for field in fields_of(SYSTEM_COMMANDS["bulk_start"])
         if field.name not in _OPTIONAL or field.name in wanted
     ]
     # The number is typed last, when everything else has been read and written.
@@ -183,7 +194,7 @@ def _progress(
     members = bulks.members(facts.ref, states=(shown,) if shown else (), limit=words.SHOWN)
     left = bulks.members(facts.ref, states=(MemberState.UNTOUCHED,), limit=1000)
     errors = dict(result.field_errors) if result and not result.accepted else None
-    asked = [field for field in fields_of(SYSTEM_COMMANDS["bulk_stop"].arguments) if field.name == "reason"]
+    asked = [field for field in fields_of(SYSTEM_COMMANDS["bulk_stop"]) if field.name != "bulk"]
     return words.progress(
         facts,
         members,

@@ -163,4 +163,4 @@ def _draft(reader: Reader, verb: str) -> dict[str, object]:
     """What the form holds for this verb's arguments, step included."""
     if verb not in COMMANDS:
         return {}
-    return forms.arguments(fields_of(COMMANDS[verb].arguments), reader.request.POST)
+    return forms.arguments(fields_of(COMMANDS[verb]), reader.request.POST)

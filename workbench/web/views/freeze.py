@@ -40,7 +40,7 @@ def freeze(reader: Reader) -> HttpResponse:
 def act(reader: Reader, verb: str) -> HttpResponse:
     """Freeze or lift."""
     asked = reader.request.POST
-    draft = forms.arguments(fields_of(SYSTEM_COMMANDS[verb].arguments), asked)
+    draft = forms.arguments(fields_of(SYSTEM_COMMANDS[verb]), asked)
     result = dispatch(
         actor=reader.actor,
         person=reader.person,
@@ -86,7 +86,7 @@ def _page(reader: Reader, result: Result | None = None, *, draft: Mapping[str, o
 
 
 def _fields(verb: str) -> Sequence[ArgumentField]:
-    return fields_of(SYSTEM_COMMANDS[verb].arguments)
+    return fields_of(SYSTEM_COMMANDS[verb])
 
 
 def _asked(form: Mapping[str, object]) -> tuple[str, str]:

@@ -38,6 +38,7 @@ from workbench.web.views.parts import answered
 
 ORDER, PAUSE, GO_ON = "compensate", "pause_compensation", "continue_compensation"
 _SHAPE = ("leave_out", "why_left_out")
+_SAID = ("reason", "reason_code")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,9 @@ def new(reader: Reader, ref: str) -> HttpResponse:
     address = plans.plan_url(plan)
     if reader.request.method == "GET":
         return redirect(address)
-    answer = _page(reader, plan, api.run_facts(facts.ref), _Wish(draft={"reason": asked.get("reason", "")}))
+    answer = _page(
+        reader, plan, api.run_facts(facts.ref), _Wish(draft={name: asked.get(name, "") for name in _SAID})
+    )
     answer.headers["HX-Push-Url"] = address
     return answer
 
@@ -118,7 +121,7 @@ def act(reader: Reader, ref: str, plan_id: str) -> HttpResponse:
     verb = asked.get("verb", ORDER)
     if verb not in (ORDER, PAUSE, GO_ON):
         raise Http404(verb)
-    draft = forms.arguments(fields_of(COMMANDS[verb].arguments), asked)
+    draft = forms.arguments(fields_of(COMMANDS[verb]), asked)
     result = _order(reader, found, draft) if verb == ORDER else _on_run(reader, facts, verb, draft)
     shown = results.result(result, step="", url=plans.plan_url(found), clock=reader.clock)
     good = result.status is Answer.INVALID and result.code == "invalid"
@@ -205,13 +208,13 @@ def _page(reader: Reader, found: Plan, facts: RunFacts, wish: _Wish, *, status: 
 
 
 def _reason(verb: str, wish: _Wish) -> tuple[forms.Field, ...]:
-    return forms.fields(fields_of(COMMANDS[verb].arguments), draft=wish.draft, errors=wish.errors)
+    return forms.fields(fields_of(COMMANDS[verb]), draft=wish.draft, errors=wish.errors)
 
 
 def _leaving(reader: Reader, facts: RunFacts, found: Plan, wish: _Wish) -> plans.Leaving:
     choices = plans.leaving(facts)
     refusal = policies.why_not_waive(reader.roles)
-    asked = [one for one in fields_of(COMMANDS[ORDER].arguments) if one.name in _SHAPE]
+    asked = [one for one in fields_of(COMMANDS[ORDER]) if one.name in _SHAPE]
     draft = {"leave_out": list(found.leave_out), "why_left_out": found.why_left_out, **wish.draft}
     return plans.Leaving(
         choices=choices,

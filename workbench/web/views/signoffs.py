@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from django.core.exceptions import BadRequest
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -15,7 +15,7 @@ from sagas.errors import NotFound
 from sagas.facts import SignoffFacts
 from sagas.states import PermitState
 from workbench import policies
-from workbench.commands import dispatch, sessions, signoff_offers
+from workbench.commands import SIGNOFF_COMMANDS, dispatch, fields_of, sessions, signoff_offers
 from workbench.errors import HTTP_STATUS, Refusal
 from workbench.policies import Permission
 from workbench.web.page import Reader, part, reads, refused, render, stamped, unchanged
@@ -96,10 +96,10 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
     if reader.request.method == "GET":
         return redirect("signoff", ref)
     asked = reader.request.POST
-    version, reason = asked.get("saw_version", ""), asked.get("reason", "")
+    version, given = asked.get("saw_version", ""), _given(verb, asked)
     refusal = _why_not_confirmed(reader) if verb == "sign" else None
     if refusal is not None:
-        return _not_confirmed(reader, ref, reason, refusal)
+        return _not_confirmed(reader, ref, given, refusal)
     done = dispatch(
         actor=reader.actor,
         person=reader.person,
@@ -107,7 +107,7 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
         signoff_ref=ref,
         command_id=asked.get("command_id", ""),
         saw_version=int(version) if version.isdecimal() else None,
-        arguments={"digest": asked.get("digest", ""), "reason": reason},
+        arguments={"digest": asked.get("digest", ""), **given},
         door="web",
         confirmed=sessions.is_fresh(reader.request.session),
     )
@@ -116,10 +116,16 @@ def decide(reader: Reader, ref: str, verb: str) -> HttpResponse:
     wish = _Wish()
     if not done.accepted:
         wrong: dict[str, Words] = {name: str(says) for name, says in done.field_errors.items()}
-        wish = _Wish(draft={verb: reason}, errors={verb: wrong})
+        wish = _Wish(draft={verb: given}, errors={verb: wrong})
     if verb == "sign" or not wish.errors.get(verb):
         wish = _Wish(draft=wish.draft, errors=wish.errors, result=words.result(done, reader.clock))
     return answered(_page(reader, _picture(ref), wish, status=done.http_status), done)
+
+
+def _given(verb: str, asked: QueryDict) -> dict[str, str]:
+    """What was said with it: the reason, and what else the verb asks a person for."""
+    names = [one.name for one in fields_of(SIGNOFF_COMMANDS[verb]) if one.name != "digest"]
+    return {name: asked.get(name, "") for name in names}
 
 
 def _why_not_confirmed(reader: Reader) -> Refusal | None:
@@ -132,10 +138,10 @@ def _why_not_confirmed(reader: Reader) -> Refusal | None:
     return sessions.confirm(session, actor=reader.actor, person=reader.person, password=password)
 
 
-def _not_confirmed(reader: Reader, ref: str, note: str, refusal: Refusal) -> HttpResponse:
+def _not_confirmed(reader: Reader, ref: str, given: dict[str, str], refusal: Refusal) -> HttpResponse:
     """The sheet with the note kept, and why the password did not do."""
     wrong: dict[str, Words] = {name: str(says) for name, says in refusal.fields.items()}
-    wish = _Wish(draft={"sign": note}, errors={"sign": wrong}, result=words.not_confirmed(refusal))
+    wish = _Wish(draft={"sign": given}, errors={"sign": wrong}, result=words.not_confirmed(refusal))
     return _page(reader, _picture(ref), wish, status=HTTP_STATUS[refusal.answer])
 
 
@@ -143,7 +149,7 @@ def _not_confirmed(reader: Reader, ref: str, note: str, refusal: Refusal) -> Htt
 class _Wish:
     """What the page shows beside the sheet: drafts and mistakes by verb, and what came of it."""
 
-    draft: dict[str, str] = field(default_factory=dict)
+    draft: dict[str, dict[str, str]] = field(default_factory=dict)
     errors: dict[str, dict[str, Words]] = field(default_factory=dict)
     result: results.Shown | None = None
 

@@ -37,7 +37,7 @@ def act(reader: Reader, ref: str) -> HttpResponse:
         return redirect("run-stop", ref)
     asked = reader.request.POST
     version = asked.get("saw_version", "")
-    draft = forms.arguments(fields_of(COMMANDS[VERB].arguments), asked)
+    draft = forms.arguments(fields_of(COMMANDS[VERB]), asked)
     result = dispatch(
         actor=reader.actor,
         person=reader.person,
@@ -101,6 +101,6 @@ def _shown(reader: Reader, preview: Preview, result: Result | None, draft: dict[
         preview,
         label=command.label,
         clock=reader.clock,
-        fields=forms.fields(fields_of(command.arguments), draft=draft, errors=errors),
+        fields=forms.fields(fields_of(command), draft=draft, errors=errors),
         command_id=uuid.uuid4().hex,
     )
