@@ -35,6 +35,10 @@ check: install  ## lint, types, import law, generated documents, locks
 drills: install  ## every drill of tests/drills that is not listed as open; ARGS=--json for machines
 	@exec $(PY) manage.py drill run tests/drills --but tests/drills/open.txt $(ARGS)
 
+.PHONY: drills-long
+drills-long: install  ## the drills of bulks with as many cases as were reported; half an hour and more
+	@exec $(PY) manage.py drill run tests/drills/long $(ARGS)
+
 .PHONY: manage
 manage:  ## a management command on the demo's servers, whether a demo runs or not: ARGS="COMMAND ..."
 	@$(BOOT) run
