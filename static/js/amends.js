@@ -121,6 +121,9 @@ let focused = "";
 let opened = new Set();
 body.addEventListener("htmx:beforeSwap", (event) => {
   news = event.detail.requestConfig?.elt === poll;
+  // A look for news that failed is told by the live mark. What came of the last thing that somebody did is told once.
+  if (news && event.detail.xhr.status >= 400) return void (event.detail.shouldSwap = false);
+  if (event.detail.requestConfig?.verb === "post") $("#main > #result")?.remove();
   focused = document.activeElement?.id ?? "";
   opened = new Set(all("details[open]").map((one) => one.id).filter(Boolean));
   // To htmx every answer that it swaps in is a success; what was refused was not sent. Before the swap, because a morph

@@ -100,7 +100,7 @@ def test_a_step_is_left_out_with_a_reason_and_that_is_another_plan_without_javas
     expect(page.locator("#result")).to_contain_text("Accepted at")
 
 
-def test_a_plan_is_void_once_the_case_has_changed_and_the_reason_goes_on_into_a_new_one(
+def test_b18_a_plan_is_void_once_the_case_has_changed_and_the_reason_goes_on_into_a_new_one(
     open_as: OpenAs, refused_case: str
 ) -> None:
     page = open_as("maya", f"{refused_case}plan/")

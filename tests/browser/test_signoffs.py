@@ -18,6 +18,8 @@ from tests.conftest import Clock, Simulator
 from tests.integration.workbench import signing
 from tests.integration.workbench.conftest import REFUSED
 from tests.integration.workbench.flows import Desk
+from tools.reader import contract_from_document
+from workbench.labs import cast
 from workbench.roles import Role
 
 NOTE = "Seen at the carrier's desk, not picked up."
@@ -177,6 +179,32 @@ def test_b18_the_digest_is_the_stored_one_and_a_withdrawn_request_takes_no_signa
     expect(page.locator("#result")).to_contain_text("No signature was taken.")
     expect(page.locator("form#run")).to_have_count(0)
     assert state(asked) is PermitState.WITHDRAWN
+
+
+@pytest.mark.requirement("S0-35")
+def test_b18_a_call_whose_rules_have_changed_voids_the_request_and_another_is_asked_for(
+    open_as: OpenAs, asked: SignoffFacts, workplace: Simulator
+) -> None:
+    page = open_as("priya", sheet(asked))
+    page.get_by_label("Note").fill(NOTE)
+    rules = api.tool("cancel_shipment").contract.document
+    publish = contract_from_document({**rules, "version": rules["version"] + 1, "level": "high"})
+    api.publish_contract(publish, actor=cast.SYSTEM)
+
+    page.get_by_role("button", name="Sign and start").click()
+    expect(page.locator("#result")).to_contain_text("No signature was taken.")
+    expect(page.locator("form#run")).to_have_count(0)
+    assert state(asked) is PermitState.WITHDRAWN
+    signing.drive_until_still(asked.run.ref)
+    assert workplace.ledger(tool="cancel_shipment", kind="effect") == []
+
+    page.reload()
+    newer = api.signoff_facts(asked.permit.ref).newest
+    page.locator("#decide").get_by_role("link", name=newer).click()
+    page.wait_for_url(f"**/signoffs/{newer}/")
+    expect(page.locator("form#run")).to_have_count(1)
+    assert newer != asked.permit.ref
+    assert re.sub(r"\s", "", page.locator(".digest").inner_text()) == api.signoff_facts(newer).permit.digest
 
 
 def test_news_leaves_a_reason_to_reject_alone(open_as: OpenAs, asked: SignoffFacts) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.template.loader import render_to_string
-from playwright.sync_api import Route, expect
+from django.db import connection, connections
+from playwright.sync_api import expect
 from pytest_django import Settings
 
 from sagas.facts import RunFacts
@@ -15,7 +17,6 @@ from tests.browser.conftest import OpenAs, answered_with, posts, ref_in
 from tests.conftest import Clock
 from tests.integration.workbench import flows
 from workbench.commands import Result
-from workbench.web.presenters.errors import words
 
 REASON = "The carrier confirmed by phone that it went out."
 PLAIN: dict[str, Any] = {"java_script_enabled": False}
@@ -187,22 +188,6 @@ def test_b27_every_status_renders_its_words_through_htmx_and_focus_is_kept(
     assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=frozen).accepted
     told(frozen, 423, verb="retry", step="send_notice", preview_id="x")
 
-    # This comes from in front of the product; 428, 429 and 500 have tests of their own.
-    answers = {503: words(503, number="5f22")}
-    now = [0]
-
-    def answer(route: Route) -> None:
-        body = render_to_string("errors/note.html", {"error": answers[now[0]]})
-        headers = {"HX-Retarget": "#main", "HX-Reswap": "afterbegin"}
-        route.fulfill(status=now[0], body=body, headers=headers)
-
-    page.route("**/act/", answer)
-    for status, said in answers.items():
-        now[0] = status
-        told(said.says, status, verb="escalate")
-        expect(page.locator("#result").first).to_contain_text(said.title)
-        page.locator("#result").first.evaluate("note => note.remove()")
-
 
 @pytest.mark.requirement("S1-20")
 @pytest.mark.parametrize("script", [True, False])
@@ -267,5 +252,56 @@ def test_b27_an_error_of_our_own_has_a_number_and_nothing_that_was_written_is_lo
     expect(page.locator("#f-reason")).to_have_value(REASON)
 
     monkeypatch.undo()
+    run.click()
+    expect(page.locator("#result")).to_contain_text("Escalated at")
+
+
+@contextmanager
+def no_database() -> Iterator[None]:
+    """The address of the database leads nowhere, and whoever is connected is cut off."""
+    given = connections.databases["default"]
+    kept = given["HOST"]
+    connection.ensure_connection()
+    given["HOST"] = "/nowhere"
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                "WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        connection.close()
+        yield
+    finally:
+        given["HOST"] = kept
+
+
+@pytest.mark.requirement("S1-20")
+@pytest.mark.parametrize("script", [True, False])
+def test_b27_without_its_database_the_workbench_says_so_once_and_goes_on_when_it_is_back(
+    open_as: OpenAs, refused_case: str, script: bool
+) -> None:
+    page = open_as("maya", f"{refused_case}?act=escalate", java_script_enabled=script)
+    page.locator("#f-reason").fill(REASON)
+    run = page.locator("#go").get_by_role("button", name="Escalate")
+
+    with no_database():
+        for _ in range(2 if script else 1):
+            with page.expect_response("**/act/") as answered:
+                run.click()
+            assert answered.value.status == 503
+        told = page.locator("#result" if script else "main")
+        expect(told).to_contain_text("The database does not answer")
+        expect(told).to_contain_text("read the case again before you repeat it")
+        expect(told).to_contain_text(re.compile(r"Error [0-9a-f]{8}\b"))
+        if script:
+            expect(told).to_be_focused()
+            with page.expect_response("**/changes/**"):
+                page.evaluate("document.querySelector('#poll').dispatchEvent(new CustomEvent('amends:tick'))")
+            expect(page.locator("#live")).to_have_class(re.compile(r"\boff\b"))
+            expect(told).to_have_count(1)
+    if not script:
+        page.go_back()
+    expect(page.locator("#f-reason")).to_have_value(REASON)
+
     run.click()
     expect(page.locator("#result")).to_contain_text("Escalated at")

@@ -37,6 +37,13 @@ def words(status: int, *, sentence: str = "", number: str = "") -> ErrorWords:
         423: (_("This is frozen"), _("Nothing was sent. Reading and status queries still work.")),
         428: (_("Confirm it is you"), _("Nothing was sent. Log in again and repeat it.")),
         429: (_("Too many requests"), _("Nothing was sent. Wait a few seconds and try again.")),
+        503: (
+            _("The database does not answer"),
+            _(
+                "It may be back within a minute. What was ordered just now is on record, or it is not: "
+                "read the case again before you repeat it."
+            ),
+        ),
     }
     unknown = (
         _("That did not work, and we do not know why"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import cast
 
 import structlog
 from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils import translation
@@ -42,10 +44,14 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: a number to quote, which the log line carries too; needs no database."""
-    number = secrets.token_hex(4)
-    log.error("error page", number=number, path=request.path)
-    return _bare(request, errors.words(500, number=number))
+    """500, or 503 where the database does not answer: a number to quote, which the log line carries too.
+
+    Needs no database.
+    """
+    number, cause = secrets.token_hex(4), sys.exc_info()[1]
+    status = 503 if isinstance(cause, OperationalError | InterfaceError) else 500
+    log.error("error page", number=number, path=request.path, status=status)
+    return _bare(request, errors.words(status, number=number))
 
 
 def _page(request: HttpRequest, words: Callable[[], errors.ErrorWords]) -> HttpResponse:
