@@ -22,17 +22,22 @@ STEPS = 400
 WEIGHT = 150_000
 
 
-@pytest.fixture
-def long_case(workplace: Simulator) -> RunFacts:
-    """Four hundred reservations, the second of which was refused and came to a person."""
-    document: Any = definition("long", STEPS, refused=False)
+def in_handoff(name: str, steps: int) -> RunFacts:
+    """So many reservations, the second of which was refused and came to a person."""
+    document: Any = definition(name, steps, refused=False)
     document["steps"] = [{**step, "on_rejected": "handoff"} for step in document["steps"]]
     api.publish_definition(definition_from_document(document), actor=cast.SYSTEM)
-    workplace.plan({"tool": "reserve_stock", "match": "SKU-2", "mode": "refuse"})
-    started = api.start_run(actor=flows.AGENT, definition="long", input={"order": "O-1"}, start_key="long")
+    started = api.start_run(actor=flows.AGENT, definition=name, input={"order": "O-1"}, start_key=name)
     facts = flows.drive_until_still(started.run_ref)
     assert facts.handoff is not None
     return facts
+
+
+@pytest.fixture
+def long_case(workplace: Simulator) -> RunFacts:
+    """A case of four hundred steps."""
+    workplace.plan({"tool": "reserve_stock", "match": "SKU-2", "mode": "refuse"})
+    return in_handoff("long", STEPS)
 
 
 @pytest.fixture
@@ -76,3 +81,21 @@ def test_a_look_for_news_of_a_long_case_reads_none_of_its_steps(maya: Client, lo
 
     assert answer.status_code == 204
     assert not [query for query in asked.captured_queries if "sagas_action" in query["sql"]]
+
+
+def test_the_pages_of_a_long_run_ask_as_many_questions_as_those_of_a_short_one(
+    maya: Client, long_case: RunFacts
+) -> None:
+    short_case = in_handoff("short", 20)
+
+    def questions(path: str) -> int:
+        maya.get(path)
+        with CaptureQueriesContext(connection) as asked:
+            assert maya.get(path).status_code == 200
+        return len(asked)
+
+    for pages in ("/handoffs/{handoff}/", "/runs/{run}/", "/handoffs/{handoff}/trail/"):
+        short, long = (
+            questions(pages.format(handoff=ref_of(case), run=case.ref)) for case in (short_case, long_case)
+        )
+        assert short == long, pages

@@ -14,7 +14,9 @@ from statistics import median
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from sagas import api
 from tools.contract import Json
@@ -37,10 +39,11 @@ _PATIENCE_S = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One page: milliseconds of several tries, bytes as they are and as they are sent."""
+    """One page: milliseconds of several tries, statements to the database, bytes as they are and as they are sent."""
 
     what: str
     times_ms: tuple[float, ...]
+    queries: int
     size: int
     sent: int
     limit_ms: int = 0
@@ -55,13 +58,15 @@ class Figure:
         limit = f" (limit {self.limit_ms})" if self.limit_ms else ""
         return (
             f"{self.what}: median {median(self.times_ms):.0f} ms, best {min(self.times_ms):.0f} ms{limit}, "
-            f"{self.size / 1000:.0f} kB, {self.sent / 1000:.0f} kB sent (limit {WEIGHT / 1000:.0f}): "
+            f"{self.queries} queries, {self.size / 1000:.0f} kB, "
+            f"{self.sent / 1000:.0f} kB sent (limit {WEIGHT / 1000:.0f}): "
             f"{'holds' if self.holds else 'DOES NOT HOLD'}"
         )
 
 
 def _figure(client: Client, what: str, path: str, *, limit_ms: int = 0) -> Figure:
-    client.get(path)
+    with CaptureQueriesContext(connection) as asked:
+        client.get(path)
     times = []
     for _try in range(TRIES):
         began = time.perf_counter()
@@ -72,6 +77,7 @@ def _figure(client: Client, what: str, path: str, *, limit_ms: int = 0) -> Figur
     return Figure(
         what=what,
         times_ms=tuple(times),
+        queries=len(asked),
         size=len(answer.content),
         sent=len(gzip.compress(answer.content, 6)),
         limit_ms=limit_ms,
