@@ -53,7 +53,7 @@ looks: install  ## accessibility of every page, in both lights and both language
 	@exec env AMENDS_LOOKS=all $(PY) -m pytest tests/browser -k "b25 or b26"
 
 .PHONY: shots
-shots: install  ## pictures of every screen of a running demo: URL=http://... INTO=folder; ARGS=--act lets people act on it
+shots: install  ## pictures of every screen, of a demo that is started for them: INTO=folder; URL=http://... takes a running one
 	@exec $(PY) -m workbench.labs.shots $(URL) --into $(or $(INTO),shots) $(ARGS)
 
 .PHONY: fmt

@@ -163,6 +163,12 @@ def test_the_environment_that_the_readme_lists_is_the_one_that_settings_read() -
     assert listed == read
 
 
+def test_the_readme_names_every_target_of_the_makefile_once_at_least() -> None:
+    assert {
+        name for name in targets_of_the_makefile() if f"`make {name}" not in texts()["README.md"]
+    } == set()
+
+
 def test_every_line_that_is_logged_is_explained_to_whoever_operates_it() -> None:
     logged = {
         event

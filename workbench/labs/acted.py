@@ -1,7 +1,7 @@
 """Pictures of what stands only while people act: they act on a running demo, through its pages, and leave it working.
 
-A page that has gone stale, a plan under way, a freeze that one person ordered and two lift. Run on a demo of one's own:
-a case is compensated by it.
+A page or a plan that has gone stale, a plan under way, a bulk, a freeze that one person ordered and two lift. Run on a
+demo of one's own: a case is compensated by it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,31 @@ def conflict(maya: Page, jonas: Page, case: str, take: Taken) -> list[Path]:
     files = take(maya, "02-case-conflict")
     maya.unroute_all()
     return files
+
+
+def void(maya: Page, jonas: Page, plan: str, take: Taken) -> list[Path]:
+    """A plan whose case has changed since: nobody can order it any more."""
+    jonas.goto(f"{plan.partition('/plan/')[0]}/")
+    for verb in ("claim", "release"):
+        jonas.locator(f"[data-verb={verb}]").click()
+        jonas.locator(f"[data-verb={verb}]").wait_for(state="detached")
+    maya.goto(plan)
+    return take(maya, "03-plan-void")
+
+
+def many(lead: Page, home: str, take: Taken) -> list[Path]:
+    """A list of cases is asked about at once, and told once every member has its result."""
+    lead.goto(f"{home}/handoffs/")
+    for box in lead.locator("tbody input[name=case]").all()[:4]:
+        box.check()
+    lead.locator("#bulk-query").click()
+    lead.wait_for_url("**/handoffs/bulk/*/")
+    reason = lead.locator("#run [name=reason]")
+    if reason.count():
+        reason.fill(REASON)
+    lead.locator("#go button").click()
+    lead.locator("[data-ended]").wait_for(state="attached", timeout=60_000)
+    return take(lead, "01-queue-bulk-ended")
 
 
 def running(maya: Page, plan: str, take: Taken) -> list[Path]:

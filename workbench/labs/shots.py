@@ -1,8 +1,8 @@
-"""`python -m workbench.labs.shots URL --into DIR`: pictures of every screen of a running demo.
+"""`python -m workbench.labs.shots [URL] --into DIR`: pictures of every screen of a demo, or of its own.
 
 Light, dark, Chinese and phone, named like the screens, so that a person can lay them beside the design. Logs in as
 the demo's people and reads pages; what it posts is the login form, a language, and a selection that is looked at and
-not started. With `--act` people then act on the demo, for what stands only meanwhile. Needs no database and no settings.
+not started. With `--act`, and on a demo of its own, people then act for what stands only meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from workbench.labs import acted
+from workbench.labs import acted, demo
 
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -62,9 +64,9 @@ def settled(page: Page) -> Screens:
 
 
 def plans(page: Page, cases: Screens) -> Screens:
-    """The plan of the first case that can be compensated as a whole, and one that was carried out."""
+    """The plan of a case that can be compensated, if possible as a whole, and one that was carried out."""
     found: dict[str, str] = {}
-    for path in cases.values():
+    for __, path in sorted(cases.items(), key=lambda one: one[0].endswith("compfailed")):
         page.goto(f"{address(page)}{path}plan/")
         if "/plan/pl_" in page.url:
             found["03-plan-preview"] = path_of(page.url)
@@ -239,7 +241,12 @@ def _act(browser: Browser, url: str, folder: Path) -> list[Path]:
     stale = next(path for name, path in cases.items() if name.endswith("-bad"))
     files = acted.conflict(maya, jonas, f"{url}{stale}", taken)
     plan = plans(maya, cases).get("03-plan-preview")
-    files += acted.running(maya, f"{url}{plan}", taken) if plan else []
+    if plan:
+        files += acted.void(maya, jonas, f"{url}{plan}", taken)
+        files += acted.running(maya, f"{url}{plans(maya, cases)['03-plan-preview']}", taken)
+    files += acted.many(lin, url, taken)
+    ada.goto(f"{url}/tools/")
+    files += taken(ada, "09-forbidden")
     return files + acted.frozen(maya, lin, ada, url, taken)
 
 
@@ -281,15 +288,34 @@ def _read(page: Page, url: str, language: str) -> str:
     return before
 
 
+@contextmanager
+def of_its_own() -> Iterator[str]:
+    """A demo whose story has been told, on data that go with it; its address."""
+    data = Path(tempfile.mkdtemp(prefix="amends-shots-"))
+    try:
+        with demo.Demo(data) as running:
+            from workbench.labs import cast, story
+
+            cast.load()
+            running.wait_until_ready()
+            running.start_working()
+            story.load(demo.say)
+            yield running.web_url
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
 def main() -> int:
     """Take the pictures; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m workbench.labs.shots", description=__doc__)
-    parser.add_argument("url", help="where the demo runs")
+    parser.add_argument("url", nargs="?", help="where a demo runs; one is started for the pictures otherwise")
     parser.add_argument("--into", type=Path, default=Path("shots"), help="the folder to write to")
     parser.add_argument("--act", action="store_true", help="let people act on the demo for more pictures")
     arguments = parser.parse_args()
-    for file in take(arguments.url, arguments.into, act=arguments.act):
-        print(file)
+    given = arguments.url
+    with nullcontext(given) if given else of_its_own() as url:
+        for file in take(url, arguments.into, act=arguments.act or not given):
+            print(file)
     return 0
 
 
