@@ -39,10 +39,13 @@ _PATIENCE_S = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One page: milliseconds of several tries, statements to the database, bytes as they are and as they are sent."""
+    """One page: milliseconds of several tries, those of our own processor time among them, statements, bytes, and
+    bytes as they are sent.
+    """
 
     what: str
     times_ms: tuple[float, ...]
+    own_ms: tuple[float, ...]
     queries: int
     size: int
     sent: int
@@ -58,6 +61,7 @@ class Figure:
         limit = f" (limit {self.limit_ms})" if self.limit_ms else ""
         return (
             f"{self.what}: median {median(self.times_ms):.0f} ms, best {min(self.times_ms):.0f} ms{limit}, "
+            f"{median(self.own_ms):.0f} ms of it our own processor time, "
             f"{self.queries} queries, {self.size / 1000:.0f} kB, "
             f"{self.sent / 1000:.0f} kB sent (limit {WEIGHT / 1000:.0f}): "
             f"{'holds' if self.holds else 'DOES NOT HOLD'}"
@@ -67,17 +71,20 @@ class Figure:
 def _figure(client: Client, what: str, path: str, *, limit_ms: int = 0) -> Figure:
     with CaptureQueriesContext(connection) as asked:
         client.get(path)
-    times = []
+        queries = len(asked)
+    times, own = [], []
     for _try in range(TRIES):
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         answer = client.get(path)
         times.append(1000 * (time.perf_counter() - began))
+        own.append(1000 * (time.process_time() - busy))
         if answer.status_code not in (200, 204):
             raise AssertionError(f"{path} was answered {answer.status_code}")
     return Figure(
         what=what,
         times_ms=tuple(times),
-        queries=len(asked),
+        own_ms=tuple(own),
+        queries=queries,
         size=len(answer.content),
         sent=len(gzip.compress(answer.content, 6)),
         limit_ms=limit_ms,
