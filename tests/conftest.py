@@ -7,8 +7,10 @@ import json
 import signal
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,10 +24,13 @@ from django.db import connections
 from psycopg import sql
 from pytest_django import DjangoDbBlocker, Settings
 
-from sagas import api
+from sagas import api, executor
 from sagas.facts import Actor, ActorKind
 from sagas.ledger import workers
+from tools.contract import Contract, EffectKind
+from tools.outcome import Observation
 from tools.reader import read_contract, read_definition
+from tools.world import World
 from workbench.labs import children
 from workbench.labs.clock import Clock as Clock
 
@@ -34,18 +39,27 @@ PUBLISHER = Actor(kind=ActorKind.HUMAN, id="user:1", name="Maya", role="operator
 DIRECTLY = build_opener(ProxyHandler({}))  # never through a proxy of the developer's machine
 # Rows that Django itself keeps in step with the code.
 KEPT = ("django_migrations", "django_content_type", "auth_permission")
-PATIENT_LEASE_S = 20.0
-"""A worker that a test enrols in this process has no loop that renews its lease; on a busy machine a test takes long."""
-LONGEST_FIRST = ("browser", "faults", "integration", "concurrency", "stateful")
-"""Folders by how long their files take; the others come last."""
+PATIENCE_S = 20.0
+"""What a lease and the time in which a call must leave are for workers that a test plays in this process: no loop renews
+their lease, and on a busy machine a test takes long from one line to the next."""
+LONGEST_FIRST = (("browser", "faults"), ("integration",), ("concurrency", "stateful"))
+"""Folders by how long their files take; the others come last. Those named together are mixed: browsers want the
+processors, and tests of dead processes wait for leases to run out."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Short files come last, so that no worker is left alone with a long one; within a folder chance orders them."""
-    place = {name: number for number, name in enumerate(LONGEST_FIRST)}
-    tests = Path(__file__).parent
-    items.sort(key=lambda item: place.get(item.path.relative_to(tests).parts[0], len(place)))
+    place = {name: number for number, names in enumerate(LONGEST_FIRST) for name in names}
+    files: dict[str, list[Path]] = defaultdict(list)
+    for path in dict.fromkeys(item.path for item in items):
+        files[path.relative_to(Path(__file__).parent).parts[0]].append(path)
+    turn = {
+        path: (place.get(name, len(place)), number / len(found))
+        for name, found in files.items()
+        for number, path in enumerate(found)
+    }
+    items.sort(key=lambda item: turn[item.path])
 
 
 @pytest.fixture(scope="session")
@@ -60,12 +74,25 @@ def django_db_setup(fresh_database: str, django_db_blocker: DjangoDbBlocker) -> 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def patient_leases(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leases that outlive whatever the machine does, but where real processes keep real ones (tests/faults)."""
+def patience(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leases and windows that outlive whatever the machine does, but where real processes keep to real ones."""
     with pytest.MonkeyPatch.context() as patch:
-        if "faults" not in request.path.parts:
-            patch.setattr(workers, "LEASE_S", PATIENT_LEASE_S)
+        if not {"faults", "unit"} & set(request.path.parts):
+            patch.setattr(workers, "LEASE_S", PATIENCE_S)
+            patch.setattr(executor, "DISPATCH_WINDOW_S", PATIENCE_S)
+            patch.setattr(World, "call", _waiting_for_reads(World.call))
         yield
+
+
+def _waiting_for_reads(call: Callable[..., Observation]) -> Callable[..., Observation]:
+    """Calls that wait for what is only read, however slow the machine; silence is planned for writes alone."""
+
+    def patient(self: World, contract: Contract, **how: Any) -> Observation:
+        if contract.effect_kind is EffectKind.READ_ONLY:
+            contract = replace(contract, limits=replace(contract.limits, total_s=PATIENCE_S))
+        return call(self, contract, **how)
+
+    return patient
 
 
 @pytest.fixture(scope="session")

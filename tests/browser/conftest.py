@@ -13,11 +13,12 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
 from sagas.facts import RunFacts
+from tests.browser.windows import PATIENCE_MS, Window, Windows
 from tests.conftest import Simulator
 from tests.integration.web.test_cost import copies
 from tests.integration.workbench import flows
@@ -83,39 +84,48 @@ def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
 type OpenAs = Callable[..., Page]
 
 
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Iterator[Windows]:
+    kept = Windows(browser)
+    yield kept
+    kept.close()
+
+
 @pytest.fixture
-def open_as(workplace: Simulator, server: LiveServer, browser: Browser) -> Iterator[OpenAs]:
-    """Opens a page as one of the cast; the console has to stay empty and no request may leave this machine."""
-    contexts: list[BrowserContext] = []
+def open_as(workplace: Simulator, server: LiveServer, windows: Windows) -> Iterator[OpenAs]:
+    """Opens a page as one of the cast; the console has to stay empty and no request may leave this machine.
+
+    `used_up`: what the test does to its window cannot be taken back.
+    """
+    opened: list[tuple[Window, bool]] = []
     heard: list[str] = []
 
-    def listen(page: Page) -> None:
-        page.on(
+    def listen(window: Window) -> None:
+        window.listen(
             "console",
             lambda message: heard.append(message.text) if message.type in ("error", "warning") else None,
         )
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on(
+        window.listen("pageerror", lambda error: heard.append(str(error)))
+        window.listen(
             "request", lambda asked: None if asked.url.startswith(server.url) else heard.append(asked.url)
         )
 
-    def open_(username: str, path: str, **context: Any) -> Page:
+    def open_(username: str, path: str, *, used_up: bool = False, **context: Any) -> Page:
         client = Client()
         client.force_login(flows.person(username))
-        made = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **context})
-        contexts.append(made)
+        window = windows.take(**context)
+        opened.append((window, used_up))
         cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-        made.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server.url}])
-        page = made.new_page()
-        page.set_default_timeout(15_000)
-        listen(page)
+        page = window.page
+        page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": server.url}])
+        listen(window)
         page.goto(server.url + path)
         return page
 
-    expect.set_options(timeout=15_000)
+    expect.set_options(timeout=PATIENCE_MS)
     yield open_
-    for context in contexts:
-        context.close()
+    for window, used_up in opened:
+        window.leave(used_up=used_up)
     assert [line for line in heard if not any(known in line for known in EXPECTED)] == []
 
 

@@ -33,7 +33,7 @@ def stand_still(page: Page) -> None:
 def test_a_page_that_nobody_sees_asks_for_nothing(
     open_as: OpenAs, unknown_notice: RunFacts, path: str
 ) -> None:
-    page = open_as("maya", path.format(ref=ref_of(unknown_notice)))
+    page = open_as("maya", path.format(ref=ref_of(unknown_notice)), used_up=True)
     stand_still(page)
     page.evaluate(HIDE, True)
     asked: list[str] = []
@@ -52,7 +52,7 @@ def test_a_page_that_nobody_sees_asks_for_nothing(
 def test_b21_a_freeze_is_on_a_page_that_nothing_else_polls_within_ten_seconds(
     open_as: OpenAs, unknown_notice: RunFacts
 ) -> None:
-    page = open_as("maya", "/account/")
+    page = open_as("maya", "/account/", used_up=True)
     stand_still(page)
     why = "Provider reports duplicates."
     assert flows.Desk("ada").run("freeze", "", "f", scope="forward", applies_to="all", reason=why).accepted

@@ -8,7 +8,7 @@ from tests.browser.conftest import OpenAs
 
 
 def test_a_printed_case_shows_every_step_unfolded_and_nothing_to_press(open_as: OpenAs, case: str) -> None:
-    page = open_as("maya", case)
+    page = open_as("maya", case, used_up=True)
     folded = page.locator("details.step:not([open]) .body")
     expect(folded.first).to_be_hidden()
 

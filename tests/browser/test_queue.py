@@ -238,6 +238,8 @@ def test_rows_that_take_their_time_are_shown_as_such_and_never_over_data(
 
     page.locator("select[name=state]").select_option("any")
     expect(page.locator("#cases.slow")).to_have_attribute("aria-busy", "true")
+    while not held:
+        page.wait_for_timeout(20)
     held[0].continue_()
 
     expect(page.locator("#cases.slow")).to_have_count(0)

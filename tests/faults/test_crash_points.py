@@ -253,7 +253,7 @@ def _of(aftermath: Aftermath, kind: str, key: str) -> list[dict[str, Any]]:
 def test_nothing_is_outstanding_and_the_books_balance_after_every_death(
     stage: Stage, aftermath: Aftermath
 ) -> None:
-    with urlopen(f"{stage.simulator.admin_url}/books", timeout=10) as books:  # noqa: S310 - our own
+    with urlopen(f"{stage.simulator.admin_url}/books", timeout=60) as books:  # noqa: S310 - our own
         answer = json.load(books)
     assert answer["balanced"] is True, answer["complaints"]
     states = {c.compensation.state for d in DEATHS for c in stage.facts(d.number).actions if c.compensation}

@@ -5,6 +5,8 @@ Must not be used on a database that anybody keeps: it replaces `now_()`, the one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import psycopg
@@ -22,19 +24,31 @@ class Clock:
         role = sql.Identifier(app_role)
         with psycopg.connect(self._owner_url, autocommit=True) as connection:
             connection.execute("CREATE SCHEMA test_clock")
-            connection.execute("CREATE TABLE test_clock.ahead (ahead interval NOT NULL)")
-            connection.execute("INSERT INTO test_clock.ahead VALUES (interval '0')")
+            connection.execute(
+                "CREATE TABLE test_clock.ahead (ahead interval NOT NULL, stands_at timestamptz)"
+            )
+            connection.execute("INSERT INTO test_clock.ahead VALUES (interval '0', NULL)")
             connection.execute(sql.SQL("GRANT USAGE ON SCHEMA test_clock TO {}").format(role))
             connection.execute(sql.SQL("GRANT SELECT ON test_clock.ahead TO {}").format(role))
             connection.execute(
                 "CREATE OR REPLACE FUNCTION now_() RETURNS timestamptz LANGUAGE sql VOLATILE "
-                "AS 'SELECT clock_timestamp() + (SELECT sum(ahead) FROM test_clock.ahead)'"
+                "AS 'SELECT coalesce(stands_at, clock_timestamp()) + ahead FROM test_clock.ahead'"
             )
 
     def put_forward(self, seconds: float) -> None:
         """From now on `now_()` is later by so many seconds more."""
         with psycopg.connect(self._owner_url, autocommit=True) as connection:
             connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """For the length of a block it gets no later by itself: what will be due later is not due while it lasts."""
+        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+            connection.execute("UPDATE test_clock.ahead SET stands_at = clock_timestamp()")
+            try:
+                yield
+            finally:
+                connection.execute("UPDATE test_clock.ahead SET stands_at = NULL")
 
     def set_right(self) -> None:
         """From now on `now_()` is the time it is."""

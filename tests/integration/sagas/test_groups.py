@@ -13,8 +13,10 @@ from sagas import api
 from sagas.ledger.start import run_ref
 from sagas.published import check_definition
 from sagas.states import CompensationState, RunState
+from tests.faults.conftest import wait_until
 from tests.integration.sagas.conftest import AGENT
 from tests.integration.sagas.stage import Stage, stage
+from tests.integration.sagas.test_gates import meanwhile
 from tests.integration.sagas.trips import GROUP, names, publish, records, start, states, steps_of, trip
 from tools.reader import definition_from_document
 
@@ -22,10 +24,11 @@ __all__ = ["stage"]
 
 FINE, ONE_REFUSED, TWO_REFUSED, UNKNOWN_BESIDE, ABSENT, TEMPORARY, ASKS_A_PERSON = range(7_200_001, 7_200_008)
 SLOW = {"mode": "slow", "delay_ms": 900}
+TOGETHER = {"mode": "ok", "gate": "until all are there"}
 
 
 RULES: dict[int, tuple[dict[str, Any], ...]] = {
-    FINE: tuple({"tool": f"book_{one}", **SLOW} for one in GROUP),
+    FINE: tuple({"tool": f"book_{one}", "holds": one, **TOGETHER} for one in GROUP),
     ONE_REFUSED: (
         {"tool": "book_car", "mode": "refuse"},
         {"tool": "book_hotel", "holds": "hotel", **SLOW},
@@ -64,7 +67,15 @@ def played(stage: Stage) -> Stage:
     stage.simulator.plan(*planned(stage))
     for number in RULES:
         start(stage, number, "trip_asked" if number == ASKS_A_PERSON else "trip_at_once")
-    stage.settle()
+
+    def let_them_pass() -> None:
+        wait_until(
+            lambda: stage.simulator.held_at(TOGETHER["gate"]) == len(GROUP), "all are there", seconds=30
+        )
+        stage.simulator.let_pass(TOGETHER["gate"])
+
+    with meanwhile(let_them_pass):
+        stage.settle()
     stage.remember()
     return stage
 
@@ -93,8 +104,8 @@ def test_every_step_of_a_group_is_on_record_with_its_compensation_before_any_of_
 ) -> None:
     """One commit holds the marks of all of them; each result has a commit of its own."""
     entries = {entry.name + entry.step: entry for entry in api.entries(played.ref(FINE))}
-    started = [entries[f"tool.execution.started{step}"].at for step in GROUP]
-    succeeded = [entries[f"tool.execution.succeeded{step}"].at for step in GROUP]
+    started = [entries[f"tool.execution.started{step}"].seq or 0 for step in GROUP]
+    succeeded = [entries[f"tool.execution.succeeded{step}"].seq or 0 for step in GROUP]
 
     assert all(f"tool.compensation.registered{step}" in entries for step in GROUP)
     assert max(started) < min(succeeded)

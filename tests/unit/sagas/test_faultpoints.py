@@ -102,7 +102,12 @@ def run(armed: str | None, program: str) -> subprocess.CompletedProcess[str]:
     if armed is not None:
         environment[faultpoints.VARIABLE] = armed
     return subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", program],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 

@@ -233,7 +233,7 @@ def test_a_system_that_is_down_refuses_connections_and_comes_back_at_its_address
 def test_taking_a_system_down_cuts_open_connections(outside: Outside) -> None:
     outside.plan({"tool": "send_notice", "mode": "no_answer"})
     host, port = outside.systems["notify"].removeprefix("http://").split("/")[0].split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=5)
+    connection = http.client.HTTPConnection(host, int(port), timeout=60)
     connection.request("POST", "/notify/messages", '{"order": "O-1"}')
     assert wait_until(lambda: bool(outside.records(kind="replied")))
     outside.admin("POST", "/down", {"system": "notify"})
