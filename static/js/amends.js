@@ -124,7 +124,9 @@ body.addEventListener("htmx:beforeSwap", (event) => {
   // A look for news that failed is told by the live mark. What came of the last thing that somebody did is told once.
   if (news && event.detail.xhr.status >= 400) return void (event.detail.shouldSwap = false);
   if (event.detail.requestConfig?.verb === "post") $("#main > #result")?.remove();
-  focused = document.activeElement?.id ?? "";
+  // Rows that take their time are hidden, and a button in flight is off: what had the focus is what was asked by.
+  const held = document.activeElement;
+  focused = (held && held !== body ? held : event.detail.requestConfig?.elt)?.id ?? "";
   opened = new Set(all("details[open]").map((one) => one.id).filter(Boolean));
   // To htmx every answer that it swaps in is a success; what was refused was not sent. Before the swap, because a morph
   // may move a field into another form.

@@ -102,6 +102,32 @@ def test_news_leaves_the_form_alone_that_pauses_it(
     expect(page.locator("#f-reason")).to_have_value("")
 
 
+def test_the_line_above_the_queue_is_told_anew_around_whoever_is_at_it(
+    open_as: OpenAs, three: list[RunFacts], clock_of_tests: Clock
+) -> None:
+    ref = Lead().freeze("retry", three)
+    assert Lead().start(ref).accepted
+    page = open_as("lin", "/handoffs/")
+    line, link = page.locator(f"#line-{ref}"), page.locator(f"#line-{ref} a").first
+    expect(line).to_contain_text("3 waiting.")
+    link.focus()
+    page.evaluate("ref => { document.getElementById(`line-${ref}`).mine = true }", ref)
+
+    look()
+    for one in three[:2]:
+        flows.drive_until_still(one.ref)
+    clock_of_tests.put_forward(2)
+    look()
+    expect(line).to_contain_text("2 verified")
+    expect(link).to_be_focused()
+    go_through(ref, three)
+
+    # It asks again by its new address, until there is nothing further to tell.
+    expect(line).to_contain_text("3 verified.")
+    expect(link).to_be_focused()
+    assert page.evaluate("ref => document.getElementById(`line-${ref}`).mine", ref), "it is another element"
+
+
 def test_the_whole_way_without_javascript(open_as: OpenAs, three: list[RunFacts]) -> None:
     ref = Lead().freeze("query_status", three)
     page = open_as("lin", f"/handoffs/bulk/{ref}/", **PLAIN)

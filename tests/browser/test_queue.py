@@ -131,10 +131,13 @@ def test_b15_news_waits_in_a_pill_and_rows_stay_where_they_are(
     assert rows(page) == before
     expect(page.locator("tr.cur .ttl")).to_be_focused()
     expect(page.locator(f"#x-{ref}")).to_be_checked()
+    page.evaluate("ref => { document.getElementById(`row-${ref}`).mine = true }", ref)
     page.keyboard.press("u")
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.locator(f"#x-{ref}")).to_be_checked()
     expect(page.locator("#pill")).to_be_empty()
+    expect(page.locator("tr.cur .ttl")).to_be_focused()
+    assert page.evaluate("ref => document.getElementById(`row-${ref}`).mine", ref), "it is another row"
 
 
 def test_b15_rows_selection_and_focus_stay_while_fifty_changes_arrive(

@@ -224,6 +224,25 @@ def test_news_leaves_a_reason_to_reject_alone(open_as: OpenAs, asked: SignoffFac
     expect(dialog.get_by_role("textbox")).to_be_focused()
 
 
+def test_what_waits_in_the_pill_is_read_with_u_on_the_list_and_on_a_sheet(
+    open_as: OpenAs, asked: SignoffFacts
+) -> None:
+    sheet_page, page = open_as("priya", sheet(asked)), open_as("priya", "/signoffs/")
+    expect(page.get_by_role("link", name=f"Review {asked.permit.ref}")).to_be_visible()
+    sheet_page.get_by_label("Note").fill(NOTE)
+
+    assert asked.run.handoff is not None
+    assert Desk("lin").run("withdraw_signoff", asked.run.handoff.ref, "w-1", reason=NOTE).accepted
+    for one in (page, sheet_page):
+        tick(one)
+        expect(one.locator("#pill")).to_contain_text("Something has changed")
+        one.locator("#main").focus()
+        one.keyboard.press("u")
+
+    expect(page.get_by_role("link", name=f"Review {asked.permit.ref}")).to_have_count(0)
+    expect(sheet_page.locator("#decide")).to_contain_text("This request is void.")
+
+
 @pytest.mark.requirement("S0-35")
 @pytest.mark.parametrize("script", [True, False])
 def test_b10_b27_an_old_login_is_asked_who_it_is_and_the_note_is_kept(
