@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import batched
 from typing import Any
 
 from django.db import IntegrityError, connection
@@ -36,6 +37,9 @@ from tools.keys import forward_key
 from tools.payload import storable
 from tools.reader import FileProblems, definition_from_document
 from tools.texts import fill
+
+STORED_AT_ONCE = 500
+"""So many steps of a run are made ready and stored before the next ones."""
 
 
 def start_run(
@@ -254,7 +258,9 @@ def create(row: DefinitionVersion, workflow: Definition, request: Request) -> Ru
         changed_at=now,
         **_business(workflow, request.given, request.business_ref),
     )
-    Action.objects.bulk_create(_actions(run, row, workflow, request.accounts))
+    # Bit by bit: PostgreSQL ends a transaction in which thousands of steps are made ready before the first one is stored.
+    for some in batched(_actions(run, row, workflow, request.accounts), STORED_AT_ONCE):
+        Action.objects.bulk_create(some)
     entry = EntryRow(
         name="run.started",
         actor=actor,
@@ -302,21 +308,17 @@ def _business(workflow: Definition, given: Json, business_ref: str) -> dict[str,
 
 def _actions(
     run: Run, row: DefinitionVersion, workflow: Definition, accounts: Mapping[str, StepAccount]
-) -> list[Action]:
-    actions = []
+) -> Iterator[Action]:
     for position, step in enumerate(workflow.steps, start=1):
         pk, contract = pinned(row.pk, step.tool)
         account = accounts.get(step.id, StepAccount())
-        actions.append(
-            Action(
-                run=run,
-                contract_id=pk,
-                step=step.id,
-                position=position,
-                tool=step.tool,
-                key=forward_key(run.ref, step.id, "", contract.operation, 1),
-                why=account.why or step.why,
-                evidence_note=account.evidence,
-            )
+        yield Action(
+            run=run,
+            contract_id=pk,
+            step=step.id,
+            position=position,
+            tool=step.tool,
+            key=forward_key(run.ref, step.id, "", contract.operation, 1),
+            why=account.why or step.why,
+            evidence_note=account.evidence,
         )
-    return actions

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from sagas import api
 from sagas.executor import perform
 from sagas.ledger import advance as ledger
-from sagas.ledger import window, workers
+from sagas.ledger import start, window, workers
 from sagas.orders import Ask, Call, Claim, Order
 from tests.conftest import PUBLISHER
 from tests.integration.sagas.conftest import AGENT
@@ -134,3 +135,18 @@ def test_a_compensation_reads_the_same_whatever_the_size_of_the_run(clear_stage:
 
     print(f"three compensations of 50 and of 400: {costs}")  # noqa: T201
     assert costs[0] == costs[1]
+
+
+@pytest.mark.usefixtures("clear_stage")
+def test_the_steps_of_a_large_run_are_stored_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that says nothing to the database for seconds is ended by it: so it says something in between."""
+    monkeypatch.setattr(start, "STORED_AT_ONCE", 20)
+    api.publish_definition(definition_from_document(definition("long", 50, refused=False)), actor=PUBLISHER)
+
+    with CaptureQueriesContext(connection) as asked:
+        started = api.start_run(actor=AGENT, definition="long", input={"order": "O-1"}, start_key="long")
+
+    stored = [query for query in asked.captured_queries if 'INSERT INTO "sagas_action"' in query["sql"]]
+    assert len(stored) == 3
+    steps = [action.step for action in api.run_facts(started.run_ref).actions]
+    assert steps == [f"s{number}" for number in range(1, 51)]

@@ -194,9 +194,7 @@ def _workers(workers: tuple[WorkerSeen, ...], alarms: frozenset[str]) -> _Told:
     kinds: dict[str, int] = {}
     for one in alive:
         kinds[one.kind] = kinds.get(one.kind, 0) + 1
-    listed = _(", ").join(
-        _("{n} {word}").format(n=number, word=kind) for kind, number in sorted(kinds.items())
-    )
+    listed = _(", ").join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
     if late:
         about = ngettext("{n} lease has run out", "{n} leases have run out", late).format(n=late)
         return "warn", _("outside its limits"), str(len(alive)), _(", ").join(filter(None, (listed, about)))
