@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -273,8 +274,27 @@ def kept(schema: str, owner: str, *tables: str) -> Iterator[PutBack]:
         yield put_back
 
 
+class KeptClock(Clock):
+    """One that keeps its connection: tests set it thousands of times."""
+
+    def __init__(self, owner_url: str) -> None:
+        super().__init__(owner_url)
+        self.connection = psycopg.connect(owner_url, autocommit=True)
+
+    @contextmanager
+    def _as_owner(self) -> Iterator[psycopg.Connection[Any]]:
+        yield self.connection
+
+
+@cache
+def clock_of(owner_url: str) -> KeptClock:
+    """The clock of this database, for what is no fixture."""
+    return KeptClock(owner_url)
+
+
 @pytest.fixture(scope="session")
-def clock_of_tests(django_db_setup: None, fresh_database: str) -> Clock:
-    clock = Clock(fresh_database)
+def clock_of_tests(django_db_setup: None, fresh_database: str) -> Iterator[Clock]:
+    clock = clock_of(fresh_database)
     clock.install(django_settings.APP_DB_ROLE)
-    return clock
+    yield clock
+    clock.connection.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -19,10 +20,15 @@ class Clock:
     def __init__(self, owner_url: str) -> None:
         self._owner_url = owner_url
 
+    @contextmanager
+    def _as_owner(self) -> Iterator[psycopg.Connection[Any]]:
+        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+            yield connection
+
     def install(self, app_role: str) -> None:
         """Have `now_()` add what the clock has been put forward by."""
         role = sql.Identifier(app_role)
-        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+        with self._as_owner() as connection:
             connection.execute("CREATE SCHEMA test_clock")
             connection.execute(
                 "CREATE TABLE test_clock.ahead (ahead interval NOT NULL, stands_at timestamptz)"
@@ -37,13 +43,13 @@ class Clock:
 
     def put_forward(self, seconds: float) -> None:
         """From now on `now_()` is later by so many seconds more."""
-        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+        with self._as_owner() as connection:
             connection.execute("UPDATE test_clock.ahead SET ahead = ahead + %s", [timedelta(seconds=seconds)])
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
         """For the length of a block it gets no later by itself: what will be due later is not due while it lasts."""
-        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+        with self._as_owner() as connection:
             connection.execute("UPDATE test_clock.ahead SET stands_at = clock_timestamp()")
             try:
                 yield
@@ -52,5 +58,5 @@ class Clock:
 
     def set_right(self) -> None:
         """From now on `now_()` is the time it is."""
-        with psycopg.connect(self._owner_url, autocommit=True) as connection:
+        with self._as_owner() as connection:
             connection.execute("UPDATE test_clock.ahead SET ahead = interval '0' WHERE ahead <> interval '0'")

@@ -10,7 +10,7 @@ from sagas import api
 from sagas.executor import Drain
 from sagas.facts import Actor, ActorKind, RunFacts
 from sagas.models import Run
-from tests.conftest import Clock, Simulator
+from tests.conftest import Clock, Simulator, clock_of
 
 ROOT = Path(__file__).resolve().parents[3]
 AGENT = Actor(kind=ActorKind.AGENT, id="agent:shop", name="Shop agent", role="agent")
@@ -54,7 +54,7 @@ def drain() -> None:
     """Drain in this process what is due now; what will be due later is later, however long this takes."""
     drainer = Drain("test")
     try:
-        with Clock(os.environ["DATABASE_OWNER_URL"]).standing_still():
+        with clock_of(os.environ["DATABASE_OWNER_URL"]).standing_still():
             drainer.run(seconds=120.0)
     finally:
         drainer.close()

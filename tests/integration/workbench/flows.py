@@ -18,12 +18,12 @@ from sagas.ledger import workers
 from sagas.ledger.advance import claim_next
 from sagas.models import Run
 from sagas.states import FINAL_RUN_STATES, RunState
+from tests.conftest import clock_of
 from tools.definition import Definition
 from tools.reader import definition_from_document, read_definition
 from tools.world import World
 from workbench.commands import Result, dispatch, make_preview
 from workbench.labs import cast
-from workbench.labs.clock import Clock
 from workbench.models import User
 from workbench.queries.people import actor_of
 
@@ -97,7 +97,7 @@ def _wait_for(run_ref: str) -> None:
     due = Run.objects.values_list("due_at", flat=True).get(ref=run_ref)
     left_s = (due - api.now()).total_seconds() if due is not None else 0.0
     if left_s > 0.0:
-        Clock(os.environ["DATABASE_OWNER_URL"]).put_forward(left_s)
+        clock_of(os.environ["DATABASE_OWNER_URL"]).put_forward(left_s)
     else:
         time.sleep(0.02)
 
