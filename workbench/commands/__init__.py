@@ -4,7 +4,7 @@ from workbench.commands._arguments import LISTS, ArgumentField, Arguments, Kind,
 from workbench.commands._bulks import BULKS, dismiss_bulk, locked_bulk, move_bulk, release_bulk, store_bulk
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._dispatch import dispatch
-from workbench.commands._plans import Fallen, Plan, find_plan, make_plan, plan_that_ran, read_again
+from workbench.commands._plans import FALLEN, Fallen, Plan, find_plan, make_plan, plan_that_ran, read_again
 from workbench.commands._previews import Check, Preview, find_preview, make_preview
 from workbench.commands._reason_codes import CODES, ReasonCode, bulk_codes, code_words
 from workbench.commands._registry import COMMANDS, SIGNOFF_COMMANDS, SYSTEM_COMMANDS
@@ -16,6 +16,7 @@ __all__ = [
     "BULKS",
     "CODES",
     "COMMANDS",
+    "FALLEN",
     "LISTS",
     "SIGNOFF_COMMANDS",
     "SYSTEM_COMMANDS",

@@ -25,7 +25,7 @@ from sagas import api, faultpoints
 from sagas.errors import NotAllowed, NotFound
 from sagas.facts import Actor, ActorKind, Looked, RunFacts
 from workbench import policies
-from workbench.commands import _previews, _receipts, _signoffs, _staleness, claim, pace, people
+from workbench.commands import _plans, _previews, _receipts, _signoffs, _staleness, claim, pace, people
 from workbench.commands._arguments import Arguments, step_of
 from workbench.commands._command import Command, SignoffCommand, SystemCommand
 from workbench.commands._reading import read, step_in, unknown_step
@@ -136,6 +136,9 @@ def _on_run(command: _OnRun, actor: Actor, person: User | None, order: Order) ->
 def _looked_and_run(command: _OnRun, actor: Actor, person: User | None, order: Order) -> Result:
     """Steps 2 and 3. Raises NotAllowed."""
     parsed = read(command, order)
+    if _plans.is_plan(order.preview_id) and _nothing_against(command, actor, person, order, parsed):
+        # A plan rests on what was read for it: that is read once more before it runs.
+        parsed = _plans.why_fallen(order, _facts(order)) or parsed
     looked = _look(command, order, parsed) if _worth_a_look(command, actor, person, order, parsed) else None
     try:
         return api.retrying(lambda: _transact(command, actor, person, order, parsed, looked))
@@ -286,7 +289,15 @@ def _worth_a_look(
     command: _OnRun, actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
 ) -> bool:
     """Whether nothing but missing evidence speaks against the command: no call for what is refused anyway."""
-    if issubclass(command, SignoffCommand) or not command.looks or isinstance(parsed, Refusal):
+    looks = issubclass(command, Command) and command.looks
+    return looks and _nothing_against(command, actor, person, order, parsed)
+
+
+def _nothing_against(
+    command: _OnRun, actor: Actor, person: User | None, order: Order, parsed: Arguments | Refusal
+) -> bool:
+    """Whether nothing speaks against the command that can be told without reading the outside world."""
+    if issubclass(command, SignoffCommand) or isinstance(parsed, Refusal):
         return False
     facts = _facts(order)
     try:

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
 from sagas import api
 from sagas.facts import Actor, ChangeSeen, ConditionCheck, PlanLook, RunFacts
 from tools import canonical
 from workbench.commands import _previews
 from workbench.commands._previews import Preview, make_preview
+from workbench.commands._result import Order
+from workbench.errors import Answer, Moment, Refusal, Sentence
 from workbench.models import Preview as StoredPreview
 from workbench.models import Receipt, User
 
@@ -77,6 +82,45 @@ def read_again(plan: Plan, facts: RunFacts) -> tuple[Fallen, ...]:
     )
 
 
+FALLEN = "precondition_fallen"
+"""The code of the refusal of a plan that rests on something which does not hold any more."""
+
+
+def is_plan(preview_id: str) -> bool:
+    """Whether a reference is that of a plan, and not of a plain preview."""
+    return preview_id.startswith(f"{NAME}_")
+
+
+def why_fallen(order: Order, facts: RunFacts) -> Refusal | None:
+    """Why the plan that is ordered may not run: read again, something that it rests on does not hold any more.
+
+    What cannot be read is not proved to have fallen: the engine looks again right before each call. None for an order
+    that is about no plan. Reads outside a transaction.
+    """
+    plan = find_plan(order.preview_id, handoff_ref=order.handoff_ref)
+    fallen = [one for one in read_again(plan, facts) if one.now.met is False] if plan is not None else []
+    if not fallen:
+        return None
+    first, then, now = fallen[0], fallen[0].then, fallen[0].now
+    text = ngettext_lazy(
+        "A precondition of %(step)s has fallen: %(what)s. Read at %(then_at)s: %(then)s. Read at %(now_at)s: %(now)s. "
+        "Nothing was sent. Make a new plan.",
+        "%(count)s preconditions have fallen, first one of %(step)s: %(what)s. Read at %(then_at)s: %(then)s. "
+        "Read at %(now_at)s: %(now)s. Nothing was sent. Make a new plan.",
+        len(fallen),
+    )
+    parts = {
+        "count": len(fallen),
+        "step": f"{first.step}[{first.item}]" if first.item else first.step,
+        "what": now.text,
+        "then": then.evidence or _("so"),
+        "then_at": Moment(then.read_at, facts.now, seconds=True),
+        "now": now.evidence or _("not so"),
+        "now_at": Moment(now.read_at, facts.now, seconds=True),
+    }
+    return Refusal(answer=Answer.CONFLICT, code=FALLEN, sentence=Sentence(text, parts))
+
+
 def make_plan(
     *,
     actor: Actor,
@@ -115,7 +159,7 @@ def make_plan(
 
 def find_plan(ref: str, *, handoff_ref: str) -> Plan | None:
     """A plan of this case, whoever made it."""
-    if not ref.startswith(f"{NAME}_"):
+    if not is_plan(ref):
         return None
     row = StoredPreview.objects.filter(ref=ref, handoff_ref=handoff_ref, verb=VERB).first()
     if row is None:

@@ -164,3 +164,23 @@ def test_a_plan_that_needs_a_signature_asks_for_it_sends_nothing_before_and_show
     flows.drive_until_still(facts.ref)
     over = page_of(maya, plan).content.decode()
     assert "2 verified, 0 in flight, 0 to go" in over
+
+
+@pytest.mark.requirement("S0-38")
+def test_a_plan_that_is_refused_for_what_it_rests_on_is_void_and_offers_a_new_one(
+    maya: Client, rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    reservation = rejected_notice.action("reserve_stock").provider_ref
+    workplace.post("/third-party", {"kind": "reservation", "id": reservation, "state": "released"})
+    url = f"/handoffs/{plan.preview.handoff_ref}/plan/{plan.id}/act/"
+
+    answer = maya.post(url, {"verb": "compensate", "reason": flows.REASON})
+
+    assert answer.status_code == 409
+    shown, page = answer.context["plan"], answer.content.decode()
+    assert (shown.state, [one.step for one in shown.fallen]) == ("void", ["reserve_stock"])
+    assert str(shown.fallen[0].says) in page
+    assert flows.REASON in page
+    assert 'id="again"' in page
+    assert 'id="run"' not in page

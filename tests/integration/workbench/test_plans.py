@@ -224,3 +224,41 @@ def test_only_a_compensation_that_is_under_way_can_be_paused(rejected_notice: Ru
         go_on("maya", rejected_notice.ref)
 
     assert refused.value.refusal.code == "not_paused"
+
+
+@pytest.mark.requirement("S0-38", "S2-10")
+def test_a_plan_whose_precondition_has_fallen_is_refused_with_what_was_read_then_and_now(
+    rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    reservation = rejected_notice.action("reserve_stock").provider_ref
+    workplace.post("/third-party", {"kind": "reservation", "id": reservation, "state": "released"})
+    before = len(workplace.ledger())
+
+    refused = run_plan("maya", plan)
+
+    assert (refused.status, refused.http_status, refused.code) == (
+        Answer.CONFLICT,
+        409,
+        "precondition_fallen",
+    )
+    told = refused.sentence.plain()
+    assert "reserve_stock" in told
+    assert "Nothing was sent." in told
+    (then,) = [check for look in plan.looks if look.step == "reserve_stock" for check in look.preconditions]
+    assert (then.text in told, then.evidence in told, "'released'" in told) == (True, True, True)
+    assert effects(workplace, since=before) == []
+    facts = api.run_facts(rejected_notice.ref)
+    assert (facts.state, facts.version) == (RunState.HANDOFF, plan.preview.version)
+    kept = find_plan(plan.id, handoff_ref=ref_of(rejected_notice))
+    assert kept is not None
+    assert kept.ran_at is None
+
+
+def test_a_plan_whose_precondition_cannot_be_read_is_left_to_the_look_before_each_call(
+    rejected_notice: RunFacts, workplace: Simulator
+) -> None:
+    plan = plan_of("maya", rejected_notice)
+    workplace.plan({"tool": "get_reservation", "mode": "query_down"})
+
+    assert run_plan("maya", plan).accepted

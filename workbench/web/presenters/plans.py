@@ -140,6 +140,9 @@ def page(
 ) -> Page:
     """The page of one plan at one moment; `fallen` is what it rested on and does not rest on any more."""
     preview, state, held = plan.preview, state_of(plan, facts), held_by(plan, facts)
+    fallen = tuple(fallen)
+    if fallen and state == "ready":
+        state = "void"  # it was ordered, read again and refused; a new one rests on what is true now
     order = _order(plan)
     url = plan_url(plan)
     later = facts.handoff if state == "stopped" else None
@@ -254,6 +257,8 @@ def _note(state: str, plan: Plan, facts: RunFacts, held: FreezeFacts | None, clo
             return _(
                 "This plan is older than 15 minutes. Nothing was sent. In a new one all checks are run again."
             )
+        case "void" if plan.preview.version == facts.version:
+            return _("What this plan rests on does not hold any more. Nothing was sent.")
         case "void":
             return _("The case has changed since this plan was made, at {at}. Nothing was sent.").format(
                 at=clock.time(facts.changed_at)

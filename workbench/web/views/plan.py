@@ -17,6 +17,7 @@ from sagas.facts import RunFacts
 from workbench import policies
 from workbench.commands import (
     COMMANDS,
+    FALLEN,
     Plan,
     Result,
     dispatch,
@@ -43,12 +44,16 @@ _SAID = ("reason", "reason_code")
 
 @dataclass(frozen=True, kw_only=True)
 class _Wish:
-    """What the page shows beside the plan: drafts, what was wrong with them, and what came of a command."""
+    """What the page shows beside the plan: drafts, what was wrong with them, and what came of a command.
+
+    `fallen`: it was refused because of what it rests on, which is told.
+    """
 
     draft: Mapping[str, object] = field(default_factory=dict)
     errors: Mapping[str, Words] = field(default_factory=dict)
     preview_id: str = ""
     result: results.Shown | None = None
+    fallen: bool = False
 
 
 @require_http_methods(["GET", "POST"])
@@ -131,6 +136,7 @@ def act(reader: Reader, ref: str, plan_id: str) -> HttpResponse:
         preview_id=asked.get("preview_id", "") if good else "",
         # What is stale here is answered by a new plan, which the page offers by itself.
         result=replace(shown, use="", use_url="", on_top=True),
+        fallen=result.code == FALLEN,
     )
     return answered(_page(reader, *_found(ref, plan_id), wish, status=result.http_status), result)
 
@@ -189,8 +195,8 @@ def _page(reader: Reader, found: Plan, facts: RunFacts, wish: _Wish, *, status: 
         reader=reader.actor.id,
         clock=reader.clock,
         level=str(policies.risk(facts)),
-        # Only what nobody can order any more is read again: a plan that is ready is read for once, when it is made.
-        fallen=read_again(found, facts) if plans.state_of(found, facts) == "void" else (),
+        # Only what nobody can order any more is read again: a plan that is ready is read for when it is made and ordered.
+        fallen=read_again(found, facts) if wish.fallen or plans.state_of(found, facts) == "void" else (),
     )
     context: dict[str, Any] = {
         "plan": shown,
