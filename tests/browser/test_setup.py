@@ -92,7 +92,7 @@ def test_what_a_freeze_would_stop_is_counted_while_it_is_filled_in(
     page.keyboard.press("Tab")
 
     expect(page.locator("#stops")).to_contain_text("0 runs stop.")
-    expect(page.locator("#f-reason").first).to_be_focused()
+    expect(page.locator("#f-reason-code")).to_be_focused()
     where.fill("tool:send_notice")
     page.locator("#f-scope").select_option("writes")
     expect(page.locator("#stops")).to_contain_text("1 run stops.")
