@@ -76,7 +76,7 @@ def test_the_refused_items_that_are_picked_go_out_again_and_no_others(
     expect(page.locator("#run .call")).to_contain_text("3 items go out, none else is touched.")
     fine(page)
     page.get_by_label("ART-11").uncheck()
-    page.get_by_label("Reason").fill(REASON)
+    page.locator("#f-reason").fill(REASON)
     workplace.plan({"tool": "relabel_items", "mode": "ok"})
     page.get_by_role("button", name="Retry the picked items").click()
 
@@ -98,7 +98,7 @@ def test_a_retry_of_nothing_sends_nothing(open_as: OpenAs, batch: RunFacts, work
     now_open(page, "retry", "relabel")
     for name in REFUSED:
         page.get_by_label(name, exact=False).uncheck()
-    page.get_by_label("Reason").fill(REASON)
+    page.locator("#f-reason").fill(REASON)
 
     page.get_by_role("button", name="Retry the picked items").click()
 
@@ -114,7 +114,7 @@ def test_one_refused_item_is_accepted_and_its_row_says_who_did(open_as: OpenAs, 
     expect(page.locator("#run input[type=checkbox]:checked")).to_have_count(0)
 
     page.get_by_label("ART-7").check()
-    page.get_by_label("Reason").fill(REASON)
+    page.locator("#f-reason").fill(REASON)
     page.get_by_role("button", name="Accept the picked items").click()
 
     expect(page.locator("#result")).to_contain_text("The items stay as they are.")
@@ -133,7 +133,7 @@ def test_accepting_the_rest_says_what_it_opens_and_leads_there(open_as: OpenAs, 
     now_open(page, "mark_acceptable")
     expect(page.locator("#run")).to_contain_text("Opens: Open a task for the articles that are left")
     page.get_by_label("Acceptable end state").select_option("rest_by_hand")
-    page.get_by_label("Reason").fill(REASON)
+    page.locator("#f-reason").fill(REASON)
     page.get_by_role("button", name="Accept and close").click()
 
     opened = page.get_by_role("link", name="Opened run")
