@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any, cast
+from urllib.parse import urljoin
 
 from playwright.sync_api import Browser, Error, Page, ViewportSize
 
@@ -61,7 +62,9 @@ class Window:
             if used_up or context.pages != [page]:
                 raise Error("not to be used again")
             page.unroute_all(behavior="ignoreErrors")
-            if self._storing:
+            if self._storing and page.url.startswith("http"):
+                # A page of the same place that does nothing: one that is just being left would never answer.
+                page.goto(urljoin(page.url, "/livez"))
                 page.evaluate(EMPTY)
             page.goto("about:blank")
             context.clear_cookies()
