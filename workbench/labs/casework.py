@@ -17,6 +17,8 @@ from workbench.labs.chapters import Chapter
 
 REASON = "Checked with the system outside before deciding."
 PATIENCE_S = 30.0
+TRIES = 3
+"""How often a person does again what was refused because the engine was asking at that very moment."""
 
 
 class NotSettled(Exception):
@@ -29,6 +31,18 @@ class Desk:
 
     who: Visitor
     ref: str
+
+    def claim(self) -> None:
+        """Take the case, as whoever works on what is unknown does first: evidence that comes in by itself settles a
+        case that nobody holds, and waits for the owner of one that somebody does. Raises `NotSettled`.
+        """
+        for _ in range(TRIES):
+            page = self.who.get(f"handoffs/{self.ref}/")
+            form = next((f for f in page.forms.values() if f.fields.get("verb") == "claim"), None)
+            answer = page if form is None else self.who.post(form)
+            if answer.status == 200 and form is not None:
+                return
+        raise NotSettled(f"{self.ref} cannot be claimed: {answer.status}: {answer.result}")
 
     def act(self, pick: str, *, expect: int = 200, **filled: str) -> Page:
         """Pick an action, look at its preview, run it. Raises `NotSettled` if the page says something else."""
@@ -85,11 +99,6 @@ def ask(desk: Desk, chapter: Chapter, step: str) -> bool:
     return unless(settled(step), desk, chapter, f"query_status.{step}")
 
 
-def go_on(desk: Desk, chapter: Chapter) -> bool:
-    """Let the run go on; False when it had gone on by itself."""
-    return unless(lambda facts: facts.state.value != "handoff", desk, chapter, "resume")
-
-
 def settled(step: str) -> Callable[[RunFacts], bool]:
     """Whether a step is no longer unknown."""
     return lambda facts: facts.action(step).state.value != "unknown"
@@ -105,15 +114,18 @@ def unless(
     **filled: str,
 ) -> bool:
     """Do it, unless the engine got there first; False when it did, and the page was rightly refused."""
-    if moved(facts_of(chapter)):
-        return False
-    try:
-        desk.act(pick, expect=expect, **filled)
-    except NotSettled:
+    for tries_left in reversed(range(TRIES)):
         if moved(facts_of(chapter)):
             return False
-        raise
-    return True
+        try:
+            desk.act(pick, expect=expect, **filled)
+        except NotSettled:
+            if not tries_left and not moved(facts_of(chapter)):
+                raise
+            time.sleep(0.5)
+        else:
+            return True
+    return False
 
 
 def must(condition: bool, otherwise: str) -> None:

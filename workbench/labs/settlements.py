@@ -15,7 +15,6 @@ from workbench.labs.casework import (
     case_of,
     ends,
     facts_of,
-    go_on,
     must,
     settled,
     step_becomes,
@@ -31,6 +30,7 @@ def _notice_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
     chapter = chapters.NOTICE_UNKNOWN
     ref, business = case_of(chapter, chapter.reason), chapter.business
     desk = Desk(people["maya"], ref)
+    desk.claim()
     must(
         "retry" not in " ".join(desk.who.get(f"handoffs/{ref}/").acts),
         "a blind retry of an unknown irreversible step is offered",
@@ -40,7 +40,7 @@ def _notice_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
         again = desk.who.post(desk.last)
         must(again.status == 200, f"a second click was answered with {again.status}")
     step_becomes(chapter, "send_notice", "confirmed")
-    go_on(desk, chapter)
+    desk.act("resume")
     ends(chapter, "completed")
     must(
         outside.effects(business=business, tool="send_notice") == ["send_notice"],
@@ -54,6 +54,7 @@ def _notice_lost(people: Mapping[str, Visitor], outside: Outside) -> str:
     chapter = chapters.NOTICE_LOST
     ref, run_ref = case_of(chapter, chapter.reason), facts_of(chapter).ref
     desk = Desk(people["jonas"], ref)
+    desk.claim()
     outside.heal("query_notice", "send_notice", match=run_ref)
     ask(desk, chapter, "send_notice")
     step_becomes(chapter, "send_notice", "rejected")
@@ -126,14 +127,15 @@ def _mail_unknown(people: Mapping[str, Visitor], outside: Outside) -> str:
     """A person found the mail; the reference is verified by a read before it counts."""
     chapter = chapters.MAIL_UNKNOWN
     ref, run_ref = case_of(chapter, chapter.reason), facts_of(chapter).ref
-    outside.heal("find_mail_by_key", match=run_ref)
     desk = Desk(people["maya"], ref)
+    desk.claim()
+    outside.heal("find_mail_by_key", match=run_ref)
     asked_first = settled("notify_customer")
     pick = "resolve_happened.notify_customer"
     refused = unless(asked_first, desk, chapter, pick, expect=422, reference="MAIL-0000")
     ask(desk, chapter, "notify_customer")
     step_becomes(chapter, "notify_customer", "confirmed")
-    go_on(desk, chapter)
+    desk.act("resume")
     ends(chapter, "completed")
     sent = outside.effects(business=chapter.business, tool="send_mail")
     must(sent == ["send_mail"], f"{len(sent)} mails went out")
@@ -253,9 +255,10 @@ def _devices(people: Mapping[str, Visitor], outside: Outside) -> str:
     """Asked again, proved old, retried: the rollout goes on to the twelfth device."""
     chapter = chapters.DEVICES
     ref, run_ref = case_of(chapter, chapter.reason), facts_of(chapter).ref
-    outside.heal("get_config", "push_config", match=run_ref)
     desk = Desk(people["lin"], ref)
-    desk.act("query_status.device_08")
+    desk.claim()
+    outside.heal("get_config", "push_config", match=run_ref)
+    ask(desk, chapter, "device_08")
     step_becomes(chapter, "device_08", "rejected")
     desk.act("retry.device_08")
     ends(chapter, "completed")
