@@ -27,7 +27,7 @@ class Form:
 
 @dataclass
 class Page:
-    """What a person sees: status, address, forms by id or address, texts by id, choices of action and why some are off."""
+    """What a person sees: status, address, forms by id (or address), texts by id, actions and why some are off."""
 
     status: int
     url: str
@@ -58,7 +58,8 @@ class _Reader(HTMLParser):
         if tag == "form":
             self._form = Form(action=given.get("action", ""))
             name = given.get("id") or given.get("action") or f"form{len(self.page.forms)}"
-            self.page.forms[f"{name} {len(self.page.forms)}" if name in self.page.forms else name] = self._form
+            several = name in self.page.forms
+            self.page.forms[f"{name} {len(self.page.forms)}" if several else name] = self._form
         elif tag == "a" and given.get("href"):
             self.page.links.append(given["href"])
         self._handle_field(tag, given)
