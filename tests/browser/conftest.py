@@ -38,6 +38,8 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 QUIET = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--no-first-run", "--disable-gpu", "--disable-quic"),
+    # Fewer processes to start for each page: nothing here is kept from anything else on the same machine.
+    *("--in-process-gpu", "--disable-site-isolation-trials", "--renderer-process-limit=1"),
 )
 # The browser reports these answers of ours itself; they are part of what is tested.
 EXPECTED = (

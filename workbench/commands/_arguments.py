@@ -27,7 +27,7 @@ class Kind(StrEnum):
     STEP = "step"
     STEPS = "steps"
     ITEMS = "items"
-    REFERENCE = "reference"
+    LINE = "line"
     END_STATE = "end_state"
     TEXT = "text"
     REASON = "reason"

@@ -31,10 +31,10 @@ class BulkStartArguments(ReasonArguments):
     """
 
     bulk: str = argument(Kind.TEXT, _("List of cases"))
-    count: str = argument(Kind.REFERENCE, _("Number of cases"), default="")
+    count: str = argument(Kind.LINE, _("Number of cases"), default="")
     person: str = argument(Kind.CHOICE, _("Person"), default="")
     end_state: str = argument(Kind.END_STATE, _("Acceptable end state"), default="")
-    per_second: str = argument(Kind.REFERENCE, _("Cases a second at most"), default="")
+    per_second: str = argument(Kind.LINE, _("Cases a second at most"), default="")
 
 
 class BulkStart(SystemCommand[BulkStartArguments]):

@@ -31,7 +31,7 @@ class FreezeArguments(ReasonArguments):
 
     scope: str = argument(Kind.CHOICE, _("What to hold back"), default="forward", choices=SCOPES)
     applies_to: str = argument(
-        Kind.TEXT, _("Where"), default="all", help=_("all, tool:NAME, workflow:NAME or team:NAME")
+        Kind.LINE, _("Where"), default="all", help=_("all, tool:NAME, workflow:NAME or team:NAME")
     )
 
 

@@ -21,7 +21,7 @@ class HappenedArguments(StepReasonArguments):
     """`reference` is what the outside system calls the effect: an id that a later compensation can use."""
 
     reference: str = argument(
-        Kind.REFERENCE, _("Reference at the provider"), help=_("The id under which the provider knows it.")
+        Kind.LINE, _("Reference at the provider"), help=_("The id under which the provider knows it.")
     )
 
 

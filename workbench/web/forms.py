@@ -62,7 +62,7 @@ _WIDGETS = {
     Kind.TEXT: "area",
     Kind.REASON: "area",
     Kind.REASON_CODE: "select",
-    Kind.REFERENCE: "text",
+    Kind.LINE: "text",
     Kind.CHOICE: "select",
     Kind.END_STATE: "select",
     Kind.STEPS: "checks",

@@ -263,13 +263,17 @@ def test_a_compensation_that_may_take_effect_twice_is_not_published() -> None:
 
 
 @pytest.mark.requirement("S0-75", "S0-38", "S2-5", "S2-15")
-@pytest.mark.parametrize("mode", ["applied_no_answer", "no_answer", "fail_before"])
+@pytest.mark.parametrize(
+    "trouble",
+    [{"mode": "reset", "applied": True}, {"mode": "reset"}, {"mode": "fail_before"}],
+    ids=["applied, no answer", "no answer", "an error"],
+)
 def test_a_compensation_is_repeated_under_a_key_of_its_own_and_takes_effect_once(
-    simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any], mode: str
+    simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any], trouble: dict[str, Any]
 ) -> None:
     simulator.plan(
         {"tool": "create_shipment", "mode": "refuse"},
-        {"tool": "release_stock", "mode": mode, "attempts": [1]},
+        {"tool": "release_stock", "attempts": [1], **trouble},
     )
 
     facts = drained("order_fulfilment", order)

@@ -49,7 +49,7 @@ def test_a_500_at_step_4_compensates_3_2_1_and_nothing_else(
 def test_a_lost_answer_is_found_by_the_query_and_the_effect_stays_one(
     simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any], tool: str
 ) -> None:
-    simulator.plan({"tool": tool, "mode": "applied_no_answer", "attempts": [1]})
+    simulator.plan({"tool": tool, "mode": "reset", "applied": True, "attempts": [1]})
 
     facts = drained("order_fulfilment", order)
 
@@ -62,7 +62,7 @@ def test_a_lost_answer_is_found_by_the_query_and_the_effect_stays_one(
 def test_a_lost_request_is_proved_absent_and_sent_again_under_the_same_key(
     simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any], tool: str
 ) -> None:
-    simulator.plan({"tool": tool, "mode": "no_answer", "attempts": [1]})
+    simulator.plan({"tool": tool, "mode": "reset", "attempts": [1]})
 
     facts = drained("order_fulfilment", order)
 
@@ -111,7 +111,7 @@ def test_an_unknown_that_no_query_settles_is_handed_over_after_the_recovery_dead
     simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any]
 ) -> None:
     simulator.plan(
-        {"tool": "send_notice", "mode": "applied_no_answer"},
+        {"tool": "send_notice", "mode": "reset", "applied": True},
         {"tool": "query_notice", "mode": "query_down"},
     )
 

@@ -27,8 +27,8 @@ FLOWS: dict[int, tuple[str, list[dict[str, Any]]]] = {
         "bank_opening",
         [
             {"tool": "send_sms", "mode": "fail_before"},
-            {"tool": "reclaim_limit", "mode": "applied_no_answer", "attempts": [1]},
-            {"tool": "withdraw_file", "mode": "no_answer", "attempts": [1]},
+            {"tool": "reclaim_limit", "mode": "reset", "applied": True, "attempts": [1]},
+            {"tool": "withdraw_file", "mode": "reset", "attempts": [1]},
         ],
     ),
     STUCK: (
@@ -38,7 +38,7 @@ FLOWS: dict[int, tuple[str, list[dict[str, Any]]]] = {
     UNKNOWN: (
         "order_fulfilment",
         [
-            {"tool": "send_notice", "mode": "applied_no_answer"},
+            {"tool": "send_notice", "mode": "reset", "applied": True},
             {"tool": "query_notice", "mode": "query_down"},
         ],
     ),

@@ -42,7 +42,7 @@ def with_a_look(*, on_rejected: str) -> str:
 
 
 @pytest.mark.requirement("S0-51")
-@pytest.mark.parametrize("mode", ["fail_before", "no_answer"])
+@pytest.mark.parametrize("mode", ["fail_before", "reset"])
 def test_a_read_is_simply_read_again(
     simulator: Simulator, drained: Callable[..., RunFacts], order: dict[str, Any], mode: str
 ) -> None:
@@ -81,13 +81,22 @@ def test_the_run_goes_on_without_a_read_that_fails_and_never_makes_up_for_one(
 
 @pytest.mark.requirement("S0-52", "S0-14")
 @pytest.mark.parametrize(
-    ("mode", "calls", "settled_by"),
-    [("applied_no_answer", 1, "status query"), ("no_answer", 2, "answer"), ("fail_after", 1, "status query")],
+    ("silence", "calls", "settled_by"),
+    [
+        ({"mode": "reset", "applied": True}, 1, "status query"),
+        ({"mode": "reset"}, 2, "answer"),
+        ({"mode": "fail_after"}, 1, "status query"),
+    ],
+    ids=["applied, no answer", "no answer", "applied, an error"],
 )
 def test_a_write_with_a_key_is_asked_about_and_repeated_only_when_it_is_not_there(
-    simulator: Simulator, drained: Callable[..., RunFacts], mode: str, calls: int, settled_by: str
+    simulator: Simulator,
+    drained: Callable[..., RunFacts],
+    silence: dict[str, Any],
+    calls: int,
+    settled_by: str,
 ) -> None:
-    simulator.plan({"tool": "queue_message", "mode": mode, "attempts": [1]})
+    simulator.plan({"tool": "queue_message", "attempts": [1], **silence})
 
     facts = drained("bank_opening_outbox", BANK)
 
@@ -152,7 +161,7 @@ def test_a_request_for_approval_is_withdrawn_once_while_nobody_has_decided(
 ) -> None:
     simulator.plan(
         {"tool": "update_account", "mode": "refuse"},
-        {"tool": "withdraw_request", "mode": "applied_no_answer", "attempts": [1]},
+        {"tool": "withdraw_request", "mode": "reset", "applied": True, "attempts": [1]},
     )
     facts = drained("approval_crm", APPROVAL)
 

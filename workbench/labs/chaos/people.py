@@ -199,7 +199,7 @@ class Person:
                     given[wanted.name] = "The customer was called."
                 case "choice":
                     given[wanted.name] = wanted.choices[0]
-                case "reference":
+                case "line":
                     reference = self._seen_outside(facts, offer.step)
                     if not reference:
                         return None
