@@ -209,7 +209,7 @@ def test_a_person_is_asked_once_the_others_have_answered(played: Stage) -> None:
 # --- Checked before it runs ---------------------------------------------------------------------------------------
 
 
-def test_what_a_group_may_not_do_is_found_when_it_is_published() -> None:
+def test_what_a_group_may_not_do_is_found_when_it_is_published(stage: Stage) -> None:
     reads = {"args": {"trip": {"from": "steps.car.result", "pointer": "/booking"}, "hotel": "H-1"}}
     found = check_definition(definition_from_document(trip(hotel=reads)))
 
