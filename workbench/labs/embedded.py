@@ -59,6 +59,14 @@ UNSAFE = {
     Profile.TEST: ("fsync", "full_page_writes", "synchronous_commit"),
 }
 """PostgreSQL's promises that a profile does without. A killed server loses nothing that the kernel has been given."""
+SHORT_LIVED = {
+    "autovacuum": "off",
+    "track_counts": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "4GB",
+}
+"""What a server of tests is spared: it is gone before anything is worth tidying, and nobody copies its log."""
 
 
 class Servers:
@@ -155,6 +163,8 @@ class Servers:
             "log_timezone": "UTC",
         }
         settings |= dict.fromkeys(UNSAFE[self.profile], "off")
+        if self.profile is Profile.TEST:
+            settings |= SHORT_LIVED
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         self._start("postgres", command, signal.SIGINT, lambda: self._connect().close())

@@ -6,6 +6,7 @@ Each case is one process struck at one place, recovered and judged. A fault foun
 from __future__ import annotations
 
 import json
+import math
 import queue
 import random
 import threading
@@ -95,17 +96,28 @@ class Tally:
 
 
 def play(
-    todo: Sequence[Job], say: Say, *, only: str = "", most: int | None = None, lanes: int = LANES
+    todo: Sequence[Job],
+    say: Say,
+    *,
+    only: str = "",
+    most: int | None = None,
+    lanes: int = LANES,
+    minutes: float | None = None,
 ) -> Tally:
-    """Play these on as many lanes; `only` and `most` as the player knows them."""
+    """Play these on as many lanes; `only` and `most` as the player knows them.
+
+    After so many `minutes` nothing more is begun, and what was played is told. None: everything is played.
+    """
     tally, began = Tally(), time.monotonic()
+    until = began + 60 * minutes if minutes is not None else math.inf
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     for job in todo:
         waiting.put(job)
     done: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
     with Lanes(lanes) as ground:
         threads = [
-            threading.Thread(target=_serve, args=(lane, waiting, done, only, most)) for lane in ground.lanes
+            threading.Thread(target=_serve, args=(lane, waiting, done, only, most, until))
+            for lane in ground.lanes
         ]
         for thread in threads:
             thread.start()
@@ -125,9 +137,10 @@ def _serve(
     done: queue.SimpleQueue[Outcome | BaseException | None],
     only: str,
     most: int | None,
+    until: float,
 ) -> None:
     try:
-        while True:
+        while time.monotonic() < until:
             try:
                 job = waiting.get_nowait()
             except queue.Empty:
@@ -178,6 +191,9 @@ def _arguments(parser: CommandParser) -> None:
     parser.add_argument("--sample", type=int, help="about so many cases, drawn by the seed, instead of all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
+        "--minutes", type=float, help="after so many nothing more is begun; without, all is played"
+    )
+    parser.add_argument(
         "--only", default="", help="only cases whose coordinates begin so: kind/behaviour/position/..."
     )
     parser.add_argument("--lanes", type=int, default=LANES, help="processes side by side")
@@ -197,7 +213,16 @@ def _run(options: dict[str, Any], say: Say) -> bool:
     most = None
     if options["sample"]:
         todo, most = todo[: max(1, options["sample"] // (_CASES_A_CELL + 1))], _CASES_A_CELL
-    tally = play(todo, say, only=options["only"], most=most, lanes=options["lanes"])
+    # Errands first: one that compares the record with the outside costs more with every run that there is.
+    todo.sort(key=lambda job: isinstance(job, Cell))
+    tally = play(
+        todo,
+        say,
+        only=options["only"],
+        most=most,
+        lanes=options["lanes"],
+        minutes=options["minutes"],
+    )
     for outcome in tally.found[:50]:
         say(f"again: manage.py chaos matrix --only '{outcome.case}'")
     for case in tally.missed[:10]:
