@@ -13,8 +13,6 @@ from django.db import OperationalError, connection
 
 from sagas import executor, faultpoints, reconcile, relay
 from sagas.ledger import advance, workers
-from sagas.models import Run
-from sagas.rows import fetch
 from sagas.states import RunState
 from sagas.sweep import Recovery
 from sagas.tx import retrying
@@ -25,6 +23,7 @@ from tools.world import World
 class Standing:
     """How a run stands: who holds it, and in how many seconds of the database's clock it is due (None = never)."""
 
+    run_id: int
     state: RunState
     owner: str
     due_in_s: float | None
@@ -41,11 +40,10 @@ class Alone:
         """Begin a new incarnation, as a process that has just started does."""
         self.owner = workers.enrol("alone")
 
-    def step(self, run_ref: str) -> bool:
+    def step(self, run_id: int) -> bool:
         """Claim this run and drive it until nothing is to be done. False: it is not due, or somebody holds it."""
         if not self.owner or not workers.beat(self.owner):
             self.reborn()
-        run_id = fetch(Run, "WHERE ref = %s", [run_ref])[0].pk
         try:
             claimed = retrying(lambda: advance.claim_run(run_id, self.owner))
         except OperationalError:
@@ -55,7 +53,7 @@ class Alone:
             return True
         if claimed is None:
             return False
-        faultpoints.reach("pool.claimed", run=run_ref)
+        faultpoints.reach("pool.claimed", run=claimed[0].run_ref)
         executor.drive(*claimed, self.world)
         return True
 
@@ -64,13 +62,19 @@ def standing(run_ref: str) -> Standing | None:
     """How a run stands now; None: there is no such run."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT state, owner, extract(epoch FROM due_at - now_()) FROM sagas_run WHERE ref = %s",
+            "SELECT id, state, owner, extract(epoch FROM due_at - now_()) FROM sagas_run WHERE ref = %s",
             [run_ref],
         )
         row = cursor.fetchone()
     if row is None:
         return None
-    return Standing(state=RunState(row[0]), owner=row[1], due_in_s=None if row[2] is None else float(row[2]))
+    run_id, state, owner, due_in_s = row
+    return Standing(
+        run_id=run_id,
+        state=RunState(state),
+        owner=owner,
+        due_in_s=None if due_in_s is None else float(due_in_s),
+    )
 
 
 class Undertaker:

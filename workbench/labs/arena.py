@@ -35,7 +35,7 @@ from workbench.labs.strays import MARK, end_strays, ending_on_sigterm, family_of
 from workbench.labs.supervisor import Program, Supervisor
 from workbench.labs.world import Outside
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 DATABASE, BROKER, WORLD = "database", "broker", "world"
 _SERVERS = {DATABASE: "postgres", BROKER: "valkey"}
 _WEB = ("--no-control-socket", "--worker-class=gthread", "--threads=8", "--log-level=warning")

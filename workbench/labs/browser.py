@@ -162,7 +162,7 @@ class Visitor:
             method=method,
         )
         try:
-            answer: Any = self._opener.open(request, timeout=10)
+            answer: Any = self._opener.open(request, timeout=60)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
@@ -174,7 +174,7 @@ class Visitor:
     def _open(self, request: urllib.request.Request) -> Page:
         answer: Any
         try:
-            answer = self._opener.open(request, timeout=30)
+            answer = self._opener.open(request, timeout=60)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:

@@ -16,7 +16,7 @@ from workbench.labs.browser import Page, Visitor
 from workbench.labs.chapters import Chapter
 
 REASON = "Checked with the system outside before deciding."
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 TRIES = 3
 """How often a person does again what was refused because the engine was asking at that very moment."""
 

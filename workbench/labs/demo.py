@@ -27,7 +27,7 @@ from workbench.labs.supervisor import Program, Supervisor
 
 WEB = ("--preload", "--no-control-socket", "--worker-class=gthread", "--threads=8", "--log-level=warning")
 WORKER = ("--concurrency=2", "--loglevel=info", "--without-mingle", "--without-gossip", "--without-heartbeat")
-PATIENCE = 60.0  # seconds for a process to become ready
+PATIENCE = 180.0  # seconds for a process to become ready
 TEND_EVERY = 0.5  # seconds
 DIRECTLY = build_opener(ProxyHandler({}))  # this machine is never reached through a proxy
 

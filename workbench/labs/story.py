@@ -23,7 +23,7 @@ from workbench.labs.world import Outside
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = Actor(kind=ActorKind.AGENT, id="agent:front-office", name="Front office agent", role="agent")
 PUBLISHER = Actor(kind=ActorKind.SYSTEM, id="demo", name="Demo", role="owner")
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
 
 type Progress = Callable[[str], None]
 

@@ -70,7 +70,7 @@ class Outside:
     def behave(self) -> None:
         """Forget every plan: from now on all tools do what they are asked."""
         request = Request(f"{self._url}/plan", method="DELETE")  # noqa: S310  our own loopback
-        with urlopen(request, timeout=10):  # noqa: S310
+        with urlopen(request, timeout=60):  # noqa: S310
             pass
 
     def gates(self) -> dict[str, list[int]]:
@@ -102,5 +102,5 @@ class Outside:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = Request(self._url + path, content, headers)  # noqa: S310  our own loopback
-        with urlopen(request, timeout=10) as answer:  # noqa: S310
+        with urlopen(request, timeout=60) as answer:  # noqa: S310
             return json.loads(answer.read() or "null")

@@ -137,7 +137,7 @@ class Player:
             if due_in_s is None or (waits_for_a_person and due_in_s > 0):
                 return
             self._put_forward(max(due_in_s, 0.0) + 0.001)
-            self._worker.step(ref)
+            self._worker.step(standing.run_id)
 
     def effects(self, business: str) -> list[str]:
         """The tools whose calls took effect out there for this since the last case began, in their order."""
@@ -181,7 +181,7 @@ class Player:
             if standing is None or standing.state in FINAL_RUN_STATES:
                 return
             if standing.due_in_s is not None and standing.due_in_s <= 0:
-                self._worker.step(ref)
+                self._worker.step(standing.run_id)
                 continue
             if standing.owner:
                 # Held by an incarnation that lost its way: its lease runs out like anybody's.
@@ -198,7 +198,7 @@ class Player:
                 continue
             self._put_forward(stride)
             if standing.due_in_s is not None:
-                self._worker.step(ref)
+                self._worker.step(standing.run_id)
 
     def _put_forward(self, seconds: float) -> None:
         """Make it later here and outside; what the world has to say by then is delivered."""
