@@ -65,8 +65,11 @@ SHORT_LIVED = {
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_wal_size": "4GB",
+    "scram_iterations": "1",
 }
-"""What a server of tests is spared: it is gone before anything is worth tidying, and nobody copies its log."""
+"""What a server of tests is spared: it is gone before anything is worth tidying, nobody copies its log, and nobody who
+could guess a password gets at its socket.
+"""
 
 
 class Servers:
