@@ -6,8 +6,9 @@ Knows nothing of Django's models: the application role may insert these very col
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import batched
 from typing import Protocol
 
 from sagas.facts import Actor, ActorKind
@@ -56,15 +57,21 @@ _COLUMNS = (
 _VALUES = "(" + ", ".join(["%s"] * 15 + ["%s::jsonb", "%s::jsonb", "%s", "%s", "%s"]) + ")"
 
 
-_AT_ONCE = 1000
+_FEW, _AT_ONCE = 20, 1000
+"""Up to `_FEW` entries are written by a statement each, which the driver remembers; more, so many at once."""
+
+
+def statements(rows: Sequence[EntryRow]) -> Iterator[tuple[str, list[Sql]]]:
+    """What writes entries in order, each statement with its values."""
+    for part in batched(rows, 1 if len(rows) <= _FEW else _AT_ONCE):
+        sql = f"INSERT INTO sagas_entry ({_COLUMNS}) VALUES " + ", ".join([_VALUES] * len(part))  # noqa: S608  fixed text
+        yield sql, [value for row in part for value in _values(row)]
 
 
 def insert(cursor: Cursor, rows: Sequence[EntryRow]) -> None:
-    """Write entries in order, a thousand a statement."""
-    for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE]
-        sql = f"INSERT INTO sagas_entry ({_COLUMNS}) VALUES " + ", ".join([_VALUES] * len(part))  # noqa: S608  fixed text
-        cursor.execute(sql, [value for row in part for value in _values(row)])
+    """Write entries in order."""
+    for sql, values in statements(rows):
+        cursor.execute(sql, values)
 
 
 def _values(row: EntryRow) -> tuple[Sql, ...]:

@@ -5,8 +5,6 @@ Every list pages by key; nothing counts exactly beyond its cap.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -26,8 +24,8 @@ from sagas.facts import (
     SignoffPage,
     SignoffRow,
 )
-from sagas.ledger import approvals
-from sagas.ledger.desk import in_force
+from sagas.ledger import approvals, window
+from sagas.ledger.desk import IN_FORCE, in_force, read_in_force
 from sagas.models import (
     Action,
     Attempt,
@@ -40,10 +38,11 @@ from sagas.models import (
     Proposal,
     Run,
 )
+from sagas.pagekeys import page_key, read_number, read_page_key
 from sagas.picture import run_facts, with_history, without_secrets
 from sagas.published import contract_by_id
 from sagas.readings import TrailState
-from sagas.rows import fetch
+from sagas.rows import Statement, as_rows, fetch, select, send
 from sagas.states import HandoffState, PermitState, ProposalState
 
 CAP = 1000
@@ -97,32 +96,42 @@ _OF_RUN = "WHERE run_id = %s ORDER BY id"
 
 
 def _picture(run: Run, handoff_id: int | None) -> RunFacts:
-    now, freezes, *_ = in_force()
-    handoffs = fetch(Handoff, _OF_RUN, [run.pk])
+    own = [run.pk]
+    standing, made_up, acted, handed_over, signed, proposed, tried, proven, related = send(
+        IN_FORCE,
+        *window.of_all(run),
+        select(Handoff, _OF_RUN, own),
+        select(Permit, _OF_RUN, own),
+        select(Proposal, "WHERE run_id = %s AND state = %s", [*own, ProposalState.OPEN.value]),
+        select(Attempt, _OF_RUN, own),
+        select(Evidence, _OF_RUN, own),
+        Statement(
+            "SELECT ref, id = %s FROM sagas_run WHERE id = %s OR parent_id = %s ORDER BY id",
+            [run.parent_id, run.parent_id, *own],
+        ),
+    )
+    now, freezes, *_ = read_in_force(standing)
     facts = run_facts(
         run,
-        fetch(Action, "WHERE run_id = %s ORDER BY position, id", [run.pk]),
-        fetch(Compensation, _OF_RUN, [run.pk]),
-        handoffs,
+        as_rows(Action, acted),
+        as_rows(Compensation, made_up),
+        as_rows(Handoff, handed_over),
         freezes,
         now,
-        fetch(Permit, _OF_RUN, [run.pk]),
-        fetch(Proposal, "WHERE run_id = %s AND state = %s", [run.pk, ProposalState.OPEN.value]),
+        as_rows(Permit, signed),
+        as_rows(Proposal, proposed),
     )
-    if run.parent_id is not None:
-        facts = replace(facts, parent_ref=Run.objects.values_list("ref", flat=True).get(pk=run.parent_id))
-    # Of a large run the row keeps what was left when it was last read whole; here it is whole.
-    facts = replace(facts, effects_left=tuple(action.step for action in planner.effects_left(facts)))
+    facts = replace(
+        facts,
+        parent_ref=next((ref for ref, is_parent in related.rows if is_parent), ""),
+        remedies=tuple(ref for ref, is_parent in related.rows if not is_parent),
+        # Of a large run the row keeps what was left when it was last read whole; here it is whole.
+        effects_left=tuple(action.step for action in planner.effects_left(facts)),
+    )
     if handoff_id is not None:
         # A closed handoff is asked for by name: nothing else may lead the picture then.
         facts = replace(facts, handoff=next(one for one in facts.handoffs if one.id == handoff_id))
-    remedies = Run.objects.filter(parent=run).order_by("id").values_list("ref", flat=True)
-    facts = replace(facts, remedies=tuple(remedies))
-    return with_history(
-        facts,
-        fetch(Attempt, _OF_RUN, [run.pk]),
-        fetch(Evidence, _OF_RUN, [run.pk]),
-    )
+    return with_history(facts, as_rows(Attempt, tried), as_rows(Evidence, proven))
 
 
 # --- Signatures -------------------------------------------------------------------------------------------------
@@ -133,7 +142,7 @@ def signoffs(*, decided: bool = False, after: str = "", limit: int = 50) -> Sign
     rows = Permit.objects.select_related("run", "action", "compensation")
     if decided:
         rows = rows.exclude(state=PermitState.REQUESTED).order_by("-id")
-        rows = rows.filter(id__lt=_number(after)) if after else rows
+        rows = rows.filter(id__lt=read_number(after)) if after else rows
     else:
         rows = rows.filter(state=PermitState.REQUESTED).order_by("expires_at", "id")
         if after:
@@ -236,7 +245,7 @@ def runs(
     if workflow:
         found = _of_workflow(found, workflow, version, after, limit + 1)
     elif after:
-        found = found.filter(id__lt=_number(after))
+        found = found.filter(id__lt=read_number(after))
     rows = list(found[: limit + 1])
     page = rows[:limit]
     open_refs = dict(
@@ -371,28 +380,3 @@ def now() -> datetime:
         cursor.execute("SELECT now_()")
         moment: datetime = cursor.fetchone()[0]
         return moment
-
-
-# --- Keys of pages ----------------------------------------------------------------------------------------------
-
-
-def page_key(at: datetime | None, pk: int) -> str:
-    """The key of the page that follows a row with this time and number."""
-    text = f"{at.isoformat() if at else ''}|{pk}"
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def read_page_key(text: str) -> tuple[datetime, int]:
-    """The row that a page follows. Raises `ValueError`."""
-    try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-        at, _, pk = raw.rpartition("|")
-        return datetime.fromisoformat(at), int(pk)
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        raise ValueError("this is not the key of a page") from None
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise ValueError("this is not the key of a page")
-    return int(text)

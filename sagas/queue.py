@@ -29,7 +29,8 @@ from sagas.facts import (
 )
 from sagas.models import Action, Compensation, Entry, Handoff
 from sagas.models.clock import DatabaseNow
-from sagas.queries import CAP, page_key, read_page_key
+from sagas.pagekeys import page_key, read_page_key
+from sagas.queries import CAP
 from sagas.states import HandoffState, Machine
 from tools.contract import Level
 

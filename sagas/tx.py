@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from django.db import DatabaseError, OperationalError, connection, transaction
 
 from sagas import faultpoints
+from sagas.rows import Statement, send
 
 FREEZE_LOCK = 0x414D454E
 """Key of the advisory lock that freezes take exclusively and every commit of `sent` takes shared."""
@@ -54,17 +55,20 @@ def soon() -> Iterator[None]:
     yield
 
 
-def lock_freeze_shared() -> None:
-    """Wait for a freeze that is being made, and keep the next one out until this transaction ends.
+FREEZE_SHARED = Statement(
+    "SELECT set_config('idle_in_transaction_session_timeout', %s, true), pg_advisory_xact_lock_shared(%s)",
+    (SILENT_FOR, FREEZE_LOCK),
+)
+"""Waits for a freeze that is being made, and keeps the next one out until this transaction ends.
 
-    A process that was stopped with this lock keeps out whoever freezes, and behind them everybody: PostgreSQL ends a
-    transaction that has it and says nothing for `SILENT_FOR`.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('idle_in_transaction_session_timeout', %s, true), pg_advisory_xact_lock_shared(%s)",
-            [SILENT_FOR, FREEZE_LOCK],
-        )
+A process that was stopped with this lock keeps out whoever freezes, and behind them everybody: PostgreSQL ends a
+transaction that has it and says nothing for `SILENT_FOR`.
+"""
+
+
+def lock_freeze_shared() -> None:
+    """`FREEZE_SHARED` by itself."""
+    send(FREEZE_SHARED)
 
 
 def lock_freeze() -> None:

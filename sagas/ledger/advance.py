@@ -41,7 +41,7 @@ from sagas.orders import (
     Waiting,
 )
 from sagas.reasons import Reason
-from sagas.rows import add
+from sagas.rows import add, store
 from sagas.states import ActionState, CompensationState, Direction, Machine
 from sagas.tx import durable, lock_freeze_shared
 from tools.bindings import Unbindable, bind
@@ -386,15 +386,17 @@ def _register(desk: Desk, action: Action, contract: Contract) -> None:
     declared = contract.compensation
     assert declared is not None  # noqa: S101  the caller looked
     pk, tool = desk.tool(declared.tool)
-    compensation = Compensation.objects.create(
-        run=desk.run,
-        action=action,
-        contract_id=pk,
-        tool=tool.tool,
-        kind=declared.kind.value,
-        who=declared.who.value,
-        key=compensation_key(action.key),
-        registered_at=desk.now,
+    compensation = store(
+        Compensation(
+            run=desk.run,
+            action=action,
+            contract_id=pk,
+            tool=tool.tool,
+            kind=declared.kind.value,
+            who=declared.who.value,
+            key=compensation_key(action.key),
+            registered_at=desk.now,
+        )
     )
     desk.compensations[action.pk] = compensation
     desk.say(

@@ -27,7 +27,7 @@ from sagas.models import Action, Compensation, Handoff, Outbox, Permit, Proposal
 from sagas.picture import run_facts
 from sagas.published import contract_by_id, definition_by_id, pinned
 from sagas.reasons import Reason
-from sagas.rows import add, change, fetch
+from sagas.rows import Sent, Statement, as_rows, insert, select, send, update
 from sagas.states import (
     FINAL_RUN_STATES,
     ActionState,
@@ -42,7 +42,7 @@ from sagas.states import (
     run_verb,
 )
 from sagas.teams import team_named
-from sagas.tx import lock_freeze_shared
+from sagas.tx import FREEZE_SHARED
 from tools.bindings import bind
 from tools.canonical import fingerprint
 from tools.contract import Contract, Json
@@ -542,7 +542,6 @@ class Desk:
 
     def _flush(self, changes: dict[str, Any]) -> None:
         run = self.run
-        self._write_rows()
         changes |= {
             "state": run.state,
             "direction": run.direction,
@@ -569,23 +568,36 @@ class Desk:
             "quarantined_at": run.quarantined_at,
             "finished_at": run.finished_at,
         }
-        if change(Run, changes, "id = %s AND version = %s", [run.pk, self.seen_version]) != 1:
+        written = [update(Run, changes, "id = %s AND version = %s", [run.pk, self.seen_version])]
+        if run.seq > self._first_seq:
+            written.append(
+                insert(Outbox, {"run_id": run.pk, "seq_from": self._first_seq + 1, "seq_to": run.seq})
+            )
+        own, *_ = self._write_rows(*written)
+        if own.count != 1:
             raise ClaimLost(f"{run.ref} changed under its own lock")
         faultpoints.reach("desk.fetched", run=run.ref)
-        if run.seq > self._first_seq:
-            add(Outbox, {"run_id": run.pk, "seq_from": self._first_seq + 1, "seq_to": run.seq})
 
-    def _write_rows(self) -> None:
-        """Write entries, then the rows that they speak of: the guard asks for the entry when a row changes."""
-        with connection.cursor() as cursor:
-            entries.insert(cursor, self._entries)
-        self._entries.clear()
-        for alike, columns, version in _alike(self._updates):
-            ids = [row.pk for row in alike]
-            updated = change(type(alike[0]), columns, "id = ANY(%s) AND version = %s", [ids, version])
-            if updated != len(alike):
+    def _write_rows(self, *then: Statement) -> list[Sent]:
+        """Write entries, then the rows that they speak of: the guard asks for the entry when a row changes.
+
+        Then `then`, in the same trip; returns what became of it.
+        """
+        said = [Statement(*one) for one in entries.statements(self._entries)]
+        moved = list(_alike(self._updates))
+        changed = [
+            update(
+                type(alike[0]), columns, "id = ANY(%s) AND version = %s", [[row.pk for row in alike], version]
+            )
+            for alike, columns, version in moved
+        ]
+        sent = send(*said, *changed, *then)[len(said) :]
+        for (alike, _, _), one in zip(moved, sent, strict=False):
+            if one.count != len(alike):
                 raise ClaimLost(f"{alike[0]} changed under the run's lock")
+        self._entries.clear()
         self._updates.clear()
+        return sent[len(moved) :]
 
     def _step_of(self, row: Row) -> str:
         match row:
@@ -635,18 +647,28 @@ def this_transaction() -> int:
         return int(cursor.fetchone()[0])
 
 
-def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[tuple[str, int], str]]:
-    """Now, the freezes in force, the tools whose gate is not simply open, the withdrawn contracts; in one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at, "
-            "ARRAY(SELECT tool FROM sagas_gate WHERE paused_at IS NOT NULL OR pace IS NOT NULL), "
-            "(SELECT jsonb_agg(jsonb_build_array(r.name, r.version, r.reason)) FROM sagas_retirement r "
-            "WHERE r.kind = 'contract' AND r.withdrawn AND r.lifted_at IS NULL)::text, "
-            "f.lift_asked_by, f.lift_asked_by_name, f.lift_asked_at, f.lift_reason "
-            "FROM (SELECT 1) one LEFT JOIN sagas_freeze f ON f.lifted_at IS NULL ORDER BY f.id"
-        )
-        rows = cursor.fetchall()
+type InForce = tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[tuple[str, int], str]]
+"""Now, the freezes in force, the tools whose gate is not simply open, and the contracts withdrawn with the reason."""
+
+IN_FORCE = Statement(
+    "SELECT now_(), f.id, f.scope, f.applies_to, f.reason, f.frozen_by_name, f.frozen_at, "
+    "ARRAY(SELECT tool FROM sagas_gate WHERE paused_at IS NOT NULL OR pace IS NOT NULL), "
+    "(SELECT jsonb_agg(jsonb_build_array(r.name, r.version, r.reason)) FROM sagas_retirement r "
+    "WHERE r.kind = 'contract' AND r.withdrawn AND r.lifted_at IS NULL)::text, "
+    "f.lift_asked_by, f.lift_asked_by_name, f.lift_asked_at, f.lift_reason "
+    "FROM (SELECT 1) one LEFT JOIN sagas_freeze f ON f.lifted_at IS NULL ORDER BY f.id"
+)
+
+
+def in_force() -> InForce:
+    """What is in force for every run, now."""
+    (sent,) = send(IN_FORCE)
+    return read_in_force(sent)
+
+
+def read_in_force(sent: Sent) -> InForce:
+    """What came of `IN_FORCE`, sent together with other statements."""
+    rows = sent.rows
     freezes = tuple(
         FreezeFacts(
             id=row[1],
@@ -669,10 +691,16 @@ def in_force() -> tuple[datetime, tuple[FreezeFacts, ...], frozenset[str], dict[
 
 def load(run: Run, *, author: Author | None = None, whole: bool = True) -> Desk:
     """A run whose lock is held with all of its rows, or with those that the next decision needs."""
-    now, freezes, gated, withdrawn = in_force()
-    found = window.everything(run) if whole else window.for_decision(run)
+    whole = whole or window.is_small(run)
+    standing, handed_over, *rows = send(
+        IN_FORCE,
+        select(Handoff, "WHERE run_id = %s ORDER BY id", [run.pk]),
+        *(window.of_all(run) if whole else ()),
+    )
+    now, freezes, gated, withdrawn = read_in_force(standing)
+    found = window.everything(run, rows) if whole else window.for_decision(run)
     compensations = {row.action_id: row for row in found.compensations}
-    handoffs = fetch(Handoff, "WHERE run_id = %s ORDER BY id", [run.pk])
+    handoffs = as_rows(Handoff, handed_over)
     desk = Desk(
         run, found.actions, compensations, handoffs, found.permits, freezes, now, author, whole=found.whole
     )
@@ -689,8 +717,8 @@ def opened(run_id: int, *, author: Author | None = None, whole: bool = True) -> 
 
     `whole` False: only what the next decision needs. Raises `NotFound`.
     """
-    lock_freeze_shared()
-    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])
-    if not locked:
+    _, locked = send(FREEZE_SHARED, select(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id]))
+    if not locked.rows:
         raise NotFound("run", str(run_id))
-    yield load(locked[0], author=author, whole=whole)
+    (run,) = as_rows(Run, locked)
+    yield load(run, author=author, whole=whole)

@@ -26,6 +26,7 @@ from sagas.published import (
     pinned,
     store_unnamed,
 )
+from sagas.rows import add, store
 from sagas.states import Machine, RunState
 from sagas.tx import durable, lock_freeze_shared
 from tools.bindings import Unbindable, bind
@@ -241,22 +242,24 @@ def create(row: DefinitionVersion, workflow: Definition, request: Request) -> Ru
     with connection.cursor() as cursor:
         cursor.execute("SELECT now_()")
         (now,) = cursor.fetchone()
-    run = Run.objects.create(
-        ref=run_ref(actor, request.start_key),
-        definition=row,
-        parent=request.parent,
-        due_at=now,
-        seq=1,
-        input=request.given,
-        intent=request.intent,
-        team=workflow.team,
-        start_key=request.start_key,
-        start_digest=request.asked,
-        started_by=actor.id,
-        started_by_name=actor.name,
-        started_at=now,
-        changed_at=now,
-        **_business(workflow, request.given, request.business_ref),
+    run = store(
+        Run(
+            ref=run_ref(actor, request.start_key),
+            definition=row,
+            parent=request.parent,
+            due_at=now,
+            seq=1,
+            input=request.given,
+            intent=request.intent,
+            team=workflow.team,
+            start_key=request.start_key,
+            start_digest=request.asked,
+            started_by=actor.id,
+            started_by_name=actor.name,
+            started_at=now,
+            changed_at=now,
+            **_business(workflow, request.given, request.business_ref),
+        )
     )
     # Bit by bit: PostgreSQL ends a transaction in which thousands of steps are made ready before the first one is stored.
     for some in batched(_actions(run, row, workflow, request.accounts), STORED_AT_ONCE):
@@ -283,7 +286,7 @@ def create(row: DefinitionVersion, workflow: Definition, request: Request) -> Ru
     )
     with connection.cursor() as cursor:
         entries.insert(cursor, [entry])
-    Outbox.objects.create(run_id=run.pk, seq_from=1, seq_to=1)
+    add(Outbox, {"run_id": run.pk, "seq_from": 1, "seq_to": 1})
     return run
 
 

@@ -6,14 +6,14 @@ next, so that the ten-thousandth step costs what the first one did (decision 001
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
 
 from sagas.models import Action, Compensation, Permit, Run
 from sagas.published import contract_by_id, definition_by_id, effective_contracts
-from sagas.rows import fetch
+from sagas.rows import Sent, Statement, as_rows, fetch, select, send
 from sagas.states import ActionState, Direction
 from tools.bindings import sources
 from tools.contract import Json, Who
@@ -73,10 +73,13 @@ class Rows:
     whole: bool
 
 
+def is_small(run: Run) -> bool:
+    """Whether a run is read whole for every decision."""
+    return len(definition_by_id(run.definition_id).steps) <= READ_WHOLE
+
+
 def for_decision(run: Run) -> Rows:
-    """What the next decision about a run rests on."""
-    if len(definition_by_id(run.definition_id).steps) <= READ_WHOLE:
-        return everything(run)
+    """What the next decision about a run that is not small rests on."""
     wanted = [_OPEN, *_ahead(run)]
     return _read(run, _ids(run, wanted, known=()))
 
@@ -87,10 +90,18 @@ def further(run: Run, known: Iterable[int]) -> Rows:
     return _read(run, ids) if ids else everything(run)
 
 
-def everything(run: Run) -> Rows:
-    """Every row of a run: what its end and a person's view are made from."""
-    compensations = fetch(Compensation, "WHERE run_id = %s ORDER BY id", [run.pk])
-    actions = fetch(Action, "WHERE run_id = %s ORDER BY position, id", [run.pk])
+def of_all(run: Run) -> tuple[Statement, Statement]:
+    """Reads every row of a run, together with whatever else the caller reads in one trip. See `everything`."""
+    return (
+        select(Compensation, "WHERE run_id = %s ORDER BY id", [run.pk]),
+        select(Action, "WHERE run_id = %s ORDER BY position, id", [run.pk]),
+    )
+
+
+def everything(run: Run, read: Sequence[Sent] = ()) -> Rows:
+    """Every row of a run: what its end and a person's view are made from. `read`: what came of `of_all`, if it did."""
+    made_up, acted = read or send(*of_all(run))
+    compensations, actions = as_rows(Compensation, made_up), as_rows(Action, acted)
     signed = _signed(actions, compensations)
     permits = fetch(Permit, "WHERE run_id = %s ORDER BY id", [run.pk]) if signed else []
     return Rows(actions=actions, compensations=compensations, permits=permits, whole=True)

@@ -121,8 +121,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "a run is changed without its lock",
         "rivals",
         _DESK,
-        '    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])\n',
-        '    locked = fetch(Run, "WHERE id = %s", [run_id])\n',
+        '    _, locked = send(FREEZE_SHARED, select(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id]))\n',
+        '    _, locked = send(FREEZE_SHARED, select(Run, "WHERE id = %s", [run_id]))\n',
     ),
     _mutant(
         "action_before_run",
@@ -130,9 +130,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "a command locks the actions before their run",
         "rivals",
         _DESK,
-        '    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])\n',
+        '    _, locked = send(FREEZE_SHARED, select(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id]))\n',
         "    list(Action.objects.select_for_update(no_key=True).filter(run_id=run_id).order_by('id'))\n"
-        '    locked = fetch(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id])\n',
+        '    _, locked = send(FREEZE_SHARED, select(Run, "WHERE id = %s FOR NO KEY UPDATE", [run_id]))\n',
     ),
     # --- Sending
     _mutant(
