@@ -17,8 +17,8 @@ demo:  ## the product on this machine, until Ctrl-C; ARGS=--check proves it and 
 	@exec $(PY) -m workbench.labs.demo $(ARGS)
 
 .PHONY: test
-test: install  ## the whole suite on two workers, each with servers of its own; ARGS go to pytest
-	@exec $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+test: install  ## the suite on two workers, each with servers of its own (of looks a sample); ARGS go to pytest
+	@exec $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not looks' $(ARGS)
 
 .PHONY: check
 check: install  ## lint, types, import law, generated documents, locks
@@ -50,7 +50,7 @@ requirements: install  ## the table of requirements and the tests that prove the
 
 .PHONY: looks
 looks: install  ## accessibility of every page, in both lights and both languages, and how narrow it may get
-	@exec env AMENDS_LOOKS=all $(PY) -m pytest tests/browser -k "b25 or b26"
+	@exec $(PY) -m pytest tests/browser -k "b25 or b26"
 
 .PHONY: shots
 shots: install  ## pictures of every screen, of a demo that is started for them: INTO=folder; URL=http://... takes a running one

@@ -63,11 +63,8 @@ def _one_trip(statements: Sequence[Statement]) -> list[Sent]:
         else:
             # Put together one by one: the driver remembers how to put together a statement that is short.
             cursor.execute(";\n".join(own.mogrify(one.text, one.params) for one in statements))
-        # All answers are here; the driver's own cursor is asked, which is spared the detour over Django's each time.
-        sent = [_seen(own)]
-        while own.nextset():
-            sent.append(_seen(own))
-    return sent
+        # All answers are here; the driver's own cursor is asked for them, without Django's detour each time.
+        return [_seen(each) for each in own.results()]
 
 
 def _seen(cursor: Any) -> Sent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -30,19 +29,11 @@ PARTS = {
     ),
 }
 """Every page; see `tests.browser.places` for what stands in braces."""
-EVERY = os.environ.get("AMENDS_LOOKS") == "all"
-"""Set by `make looks`: every page in both lights, both languages. A sample otherwise."""
-SAMPLE = (
-    ("maya", "light", "/handoffs/"),
-    ("maya", "dark", "{case}?act=escalate"),
-    ("lin", "light", "/workflows/orders/"),
-    ("maya", "dark", "/system/"),
-    ("lin", "dark", "{bulk}"),
-    ("maya", "light", "{closed}"),
-    ("lin", "light", "/login/"),
-)
+ALL = pytest.mark.looks
+"""On what `make looks` plays beyond the sample that is part of `make test`."""
+SAMPLE = (("maya", "light", "/handoffs/"), ("maya", "dark", "{case}?act=escalate"))
 WHOLE = tuple(
-    (who, scheme, path)
+    pytest.param(who, scheme, path, marks=[] if (who, scheme, path) in SAMPLE else ALL)
     for who in ("maya", "lin")
     for scheme in ("light", "dark")
     for part in PARTS.values()
@@ -73,7 +64,7 @@ def faults(page: Page) -> list[tuple[str, list[str]]]:
     return [(rule["id"], [node["html"][:160] for node in rule["nodes"]]) for rule in found]
 
 
-@pytest.mark.parametrize("part", PARTS if EVERY else ["cases", "many at once"])
+@pytest.mark.parametrize("part", [pytest.param(part, marks=[] if part == "cases" else ALL) for part in PARTS])
 def test_b26_no_page_scrolls_sideways_at_320_pixels(open_as: OpenAs, places: Places, part: str) -> None:
     page = open_as("maya", "/help/", **PHONE)
     base = page.url.removesuffix("/help/")
@@ -87,7 +78,7 @@ def test_b26_no_page_scrolls_sideways_at_320_pixels(open_as: OpenAs, places: Pla
     assert wide == []
 
 
-@pytest.mark.parametrize(("who", "scheme", "path"), WHOLE if EVERY else SAMPLE)
+@pytest.mark.parametrize(("who", "scheme", "path"), WHOLE)
 def test_b25_axe_finds_nothing(open_as: OpenAs, places: Places, who: str, scheme: str, path: str) -> None:
     page = open_as(who, places.address(path), color_scheme=scheme, locale=TONGUES[who])
     if path == "/login/":

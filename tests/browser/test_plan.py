@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from sagas import api
 from sagas.facts import RunFacts
 from tests.browser.conftest import OpenAs, now_open, ref_in
-from tests.browser.test_looks import EVERY, RULES
+from tests.browser.test_looks import ALL, RULES
 from tests.conftest import Simulator
 from tests.integration.workbench import flows, tried
 from tests.integration.workbench.conftest import REFUSED, ref_of
@@ -120,7 +120,7 @@ def test_b18_a_plan_is_void_once_the_case_has_changed_and_the_reason_goes_on_int
     expect(page.locator("[data-digest]")).not_to_have_attribute("data-digest", first)
 
 
-@pytest.mark.parametrize("who", ["maya", "lin"] if EVERY else ["maya"])
+@pytest.mark.parametrize("who", ["maya", pytest.param("lin", marks=ALL)])
 def test_b25_b26_a_plan_and_a_half_way_stop_keep_to_the_rules_of_every_page(
     open_as: OpenAs, workplace: Simulator, who: str
 ) -> None:

@@ -13,7 +13,7 @@ from sagas import api
 from sagas.facts import SignoffFacts
 from sagas.states import PermitState
 from tests.browser.conftest import OpenAs
-from tests.browser.test_looks import EVERY, RULES
+from tests.browser.test_looks import ALL, RULES
 from tests.conftest import Clock, Simulator
 from tests.integration.workbench import signing
 from tests.integration.workbench.conftest import REFUSED
@@ -340,11 +340,9 @@ def test_without_a_script_the_same_two_answers_can_be_given(open_as: OpenAs, ask
     [
         ("priya", "dark", "wide"),
         ("lin", "light", "phone"),
-        *(
-            [("priya", "light", "wide"), ("lin", "light", "wide"), ("priya", "light", "phone")]
-            if EVERY
-            else []
-        ),
+        pytest.param("priya", "light", "wide", marks=ALL),
+        pytest.param("lin", "light", "wide", marks=ALL),
+        pytest.param("priya", "light", "phone", marks=ALL),
     ],
 )
 def test_b25_axe_finds_nothing_on_the_list_and_on_the_sheet(

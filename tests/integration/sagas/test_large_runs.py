@@ -16,6 +16,7 @@ from sagas.ledger import start, window, workers
 from sagas.orders import Ask, Call, Claim, Order
 from tests.conftest import PUBLISHER
 from tests.integration.sagas.conftest import AGENT
+from tests.integration.sagas.counted import touched
 from tests.integration.sagas.stage import Stage, clear_stage, stage
 from tests.integration.sagas.test_freeze import stop
 from tools.reader import definition_from_document
@@ -33,9 +34,10 @@ class Reads:
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         result = execute(sql, params, many, context)
-        self.statements += 1
-        if sql.lstrip().upper().startswith("SELECT"):
-            self.rows += max(context["cursor"].rowcount, 0)
+        for statement, rows in zip(sql.split(";\n"), touched(context["cursor"]), strict=True):
+            self.statements += 1
+            if statement.lstrip().upper().startswith("SELECT"):
+                self.rows += max(rows, 0)
         return result
 
 

@@ -12,7 +12,8 @@ from sagas.states import RunState
 from tests.unit.sagas import pictures
 from tools import lint
 from tools.reader import contract_from_document, definition_from_document
-from workbench.labs.chaos.case import AGAIN, Strike, case_name, strikes
+from workbench.labs.chaos import matrix
+from workbench.labs.chaos.case import AGAIN, Outcome, Strike, case_name, strikes
 from workbench.labs.chaos.cells import BEHAVIOURS, Cell, cells, slot_of
 from workbench.labs.chaos.contracts import KINDS, definition, documents
 from workbench.labs.chaos.errands import ERRANDS
@@ -202,3 +203,27 @@ def test_a_call_without_a_compensation_on_record_is_seen() -> None:
 def test_nothing_played_holds_nothing() -> None:
     assert not Tally().holds
     assert case_name(FORWARD, None) == "asked/ok/first/forward/unstruck"
+
+
+class Ground:
+    """Lanes that play every cell at once, without a fault."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = [self] * lanes
+
+    def __enter__(self) -> Ground:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def play(self, cell: Cell, *, only: str, most: int | None) -> list[Outcome]:
+        return [Outcome(case=case_name(cell, None), struck=False, state="completed", faults=(), seconds=0.1)]
+
+
+@pytest.mark.parametrize(("minutes", "played"), [(None, 3), (1.0, 3), (0.0, 0)])
+def test_when_its_time_is_up_nothing_more_is_begun(
+    monkeypatch: pytest.MonkeyPatch, minutes: float | None, played: int
+) -> None:
+    monkeypatch.setattr(matrix, "Lanes", Ground)
+    assert matrix.play([FORWARD] * 3, print, lanes=2, minutes=minutes).cases == played
