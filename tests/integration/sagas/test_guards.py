@@ -17,7 +17,7 @@ def test_the_guard_in_the_database_holds_the_very_moves_of_the_state_tables() ->
     assert stored == legal_pairs()
 
 
-@pytest.mark.requirement("S4-28", "FS-1")
+@pytest.mark.requirement("S4-28")
 def test_the_guard_looks_up_one_entry_for_each_row_even_if_it_was_planned_on_an_empty_trail() -> None:
     """A plan lasts as long as its connection: one that reads the whole trail is a step that costs more every day."""
     with connection.cursor() as cursor:
