@@ -251,7 +251,7 @@ def test_a_broken_entry_takes_the_whole_command_with_it(
     needs = verb not in ("claim", "comment")
     preview = maya.preview(ref, verb, str(arguments.get("step", ""))) if needs else ""
     before = state_of(rejected_notice)
-    monkeypatch.setattr("sagas.entries.insert", broken)
+    monkeypatch.setattr("sagas.entries.statements", broken)
 
     with pytest.raises(RuntimeError, match="trail"):
         maya.run(verb, ref, "boom-1", preview_id=preview, **arguments)
