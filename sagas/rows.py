@@ -43,14 +43,16 @@ def send(*statements: Statement) -> list[Sent]:
     """Send these in one trip (very many: in as few as it takes) and return what became of each.
 
     The server does one after the other; each sees those before it, and what others have committed by the time that it
-    begins. If one fails, none after it is done and its error is raised.
+    begins. If one fails its error is raised and nothing of its trip counts, nor of the transaction around it.
     """
     sent: list[Sent] = []
     trip: list[Statement] = []
+    carried = 0
     for statement in statements:
-        if trip and sum(len(one.params) for one in trip) + len(statement.params) > _VALUES_AT_ONCE:
+        carried += len(statement.params)
+        if trip and carried > _VALUES_AT_ONCE:
             sent += _one_trip(trip)
-            trip = []
+            trip, carried = [], len(statement.params)
         trip.append(statement)
     return sent + (_one_trip(trip) if trip else [])
 
