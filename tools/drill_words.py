@@ -168,7 +168,7 @@ STORED: Mapping[str, str] = {
 MOMENTS: Mapping[str, str] = {
     "t": "so many seconds of the drill's clock after the start",
     "during": "a call has arrived outside (`attempt`, `item`) and is held there",
-    "after": "a call has been answered",
+    "after": "a call has been answered; the run goes on meanwhile",
     "after_command": "the command with this `order` has been answered",
     "after_fault": "the fault with this `id` has been done",
     "workflow_state": "the run is in this state",
