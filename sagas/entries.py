@@ -62,7 +62,7 @@ _FEW, _AT_ONCE = 20, 1000
 
 
 def statements(rows: Sequence[EntryRow]) -> Iterator[tuple[str, list[Sql]]]:
-    """What writes entries in order, each statement with its values."""
+    """What writes entries in order, each statement with its values; who sends it, and over which driver, is not said."""
     for part in batched(rows, 1 if len(rows) <= _FEW else _AT_ONCE):
         sql = f"INSERT INTO sagas_entry ({_COLUMNS}) VALUES " + ", ".join([_VALUES] * len(part))  # noqa: S608  fixed text
         yield sql, [value for row in part for value in _values(row)]

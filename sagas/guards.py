@@ -124,8 +124,8 @@ def functions() -> str:
     """What the triggers call.
 
     The entry of a change is looked for in words that its partial index is known to answer, and with `OFFSET 0`, which
-    keeps the planner from making a join of the look: one planned while the trail was short would read all of it, for
-    every row that moves, until the connection ends.
+    keeps the planner from answering it by a join or a hash: one planned while the trail was short would read all of it,
+    each time that a row moves, until the connection ends.
     """
     return _MOVE_GUARD
 
